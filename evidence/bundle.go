@@ -34,6 +34,7 @@ type bundleForm struct {
 	Records    []jsontext.Value `json:"records"`
 }
 
+// frame returns what is around the records.
 func (b *Bundle) frame() ([]byte, error) {
 	if err := CheckAnchors(b.Checkpoint, b.Anchors); err != nil {
 		return nil, err
@@ -49,8 +50,7 @@ type RecordError struct {
 }
 
 func (e *RecordError) Error() string {
-	name := e.RecordID
-	name = cmp.Or(name, "unreadable id")
+	name := cmp.Or(e.RecordID, "unreadable id")
 	return fmt.Sprintf("record %d of the bundle (%s): %v", e.Index, name, e.Err)
 }
 
@@ -246,47 +246,14 @@ type BundleReader struct {
 	Checkpoint string
 	Anchors    []Anchor
 
-	in     *source
-	dec    *jsontext.Decoder
-	start  int64    // where in the file dec begins
-	last   int64    // for dec, where the last record ended, or the head
-	head   []byte   // the part before the first record
-	names  []string // of the members in it
-	tail   []byte   // the part after the last record, if it was read ahead
-	count  int      // of records returned
+	in     *bufio.Reader
+	offset int64  // of the next byte
+	head   []byte // the part before the first record
+	tail   []byte // the part after the last record, if it was read ahead
+	count  int    // of records returned
 	ended  bool
 	mended bool
 	places *places
-}
-
-// A source is the file. The decoder holds a whole value in memory, so the source fails after a number of bytes, unless it is bounded anew.
-type source struct {
-	*bufio.Reader
-	left  int
-	what  string // is wrong if there is more
-	keeps bool
-	kept  []byte // what was read since keep
-}
-
-var errBound = errors.New("longer than what is read")
-
-func (s *source) bound(most int, what string) { s.left, s.what = most, what }
-
-// keep has all kept that the decoder reads from here on. before is what it has read ahead.
-func (s *source) keep(before []byte, where string) {
-	s.bound(maxHead-len(before), fmt.Sprintf("more than %d bytes %s the records", maxHead, where))
-	s.kept, s.keeps = bytes.Clone(before), true
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.left <= 0 {
-		return 0, errBound
-	}
-	n, err := s.Reader.Read(p[:min(len(p), s.left)])
-	if s.left -= n; s.keeps {
-		s.kept = append(s.kept, p[:n]...)
-	}
-	return n, err
 }
 
 // A RawRecord is a record of a bundle whose end was found, and that was not yet opened.
@@ -326,7 +293,7 @@ func ReadBundle(file io.Reader) (*BundleReader, error) {
 
 // lookAhead returns the part after the records, and seeks back to where it began. It returns nil if the file cannot
 // seek, has no need, or does not end as a bundle.
-func lookAhead(file io.Reader) (tail []byte, err error) {
+func lookAhead(file io.Reader) ([]byte, error) {
 	seeker, seeks := file.(io.Seeker)
 	if !seeks {
 		return nil, nil
@@ -336,54 +303,28 @@ func lookAhead(file io.Reader) (tail []byte, err error) {
 		return nil, nil // such as a pipe
 	}
 	b, err := beginBundle(file)
-	if err == nil && !(slices.Contains(b.names, "checkpoint") && slices.Contains(b.names, "anchors")) {
-		for doc := jsontext.Value("{}"); err == nil && doc != nil; {
-			doc, err = b.record()
-		}
-		if err == nil {
-			tail, err = b.readTail()
-		}
+	if err == nil && !(b.named("checkpoint") && b.named("anchors")) {
+		err = b.skip()
 	}
 	var syntax *SyntaxError
 	if err != nil && !errors.As(err, &syntax) { // reading the file reports its errors later
 		return nil, err
 	}
 	_, err = seeker.Seek(begin, io.SeekStart)
-	return tail, err
+	return b.tail, err
 }
 
+// beginBundle reads up to the first record.
 func beginBundle(file io.Reader) (*BundleReader, error) {
-	in := &source{Reader: bufio.NewReaderSize(file, 64<<10)}
-	b := &BundleReader{in: in, places: newPlaces(), dec: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	if mark, err := in.Peek(len(jsonform.ByteOrderMark)); err == nil && string(mark) == jsonform.ByteOrderMark {
-		n, _ := in.Discard(len(mark)) // they are there
-		b.start = int64(n)
+	b := &BundleReader{in: bufio.NewReaderSize(file, 64<<10), places: newPlaces()}
+	if mark, err := b.in.Peek(len(jsonform.ByteOrderMark)); err == nil && string(mark) == jsonform.ByteOrderMark {
+		b.discard(len(mark))
+		b.mended = true
 	}
-	n, err := skipSpace(in.Reader)
-	if b.start += n; err != nil {
+	if err := b.space(); err != nil {
 		return b, err
 	}
-	b.mended = b.start > 0
-	in.keep(nil, "before")
 	return b, b.readHead()
-}
-
-const whiteSpace = " \t\r\n"
-
-// skipSpace skips white space, of which the canonical form has none.
-func skipSpace(in *bufio.Reader) (n int64, err error) {
-	for ; ; n++ {
-		c, err := in.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-		if strings.IndexByte(whiteSpace, c) < 0 {
-			return n, in.UnreadByte()
-		}
-	}
 }
 
 // Mended reports whether the file was not in canonical form. It is known at the end of the file.
@@ -393,7 +334,7 @@ func (b *BundleReader) Mended() bool { return b.mended }
 func (b *BundleReader) form(tail []byte) (*bundleForm, error) {
 	if tail == nil {
 		tail = []byte("}")
-		if !slices.Contains(b.names, "format") { // then it comes after them
+		if !b.named("format") { // then it comes after them
 			tail = []byte(`,"format":"` + BundleFormat + `"}`)
 		}
 	}
@@ -415,129 +356,209 @@ func openBundleForm(doc []byte) (*bundleForm, error) {
 	return form, jsonform.SameBytes(empty.frame, doc)
 }
 
+// named reports whether a member comes before the records.
+func (b *BundleReader) named(name string) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(b.head))
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return false
+		}
+		if _, length := dec.StackIndex(1); dec.StackDepth() == 1 && length%2 == 1 && token.Kind() == '"' && token.String() == name {
+			return true
+		}
+	}
+}
+
 // recordsMember is the member whose value is read record by record.
 const recordsMember = "records"
 
+// readHead reads up to the first record.
 func (b *BundleReader) readHead() error {
-	_, err := b.dec.ReadToken()
-	for err == nil && b.dec.PeekKind() == '"' {
-		var name jsontext.Token
-		if name, err = b.dec.ReadToken(); err != nil {
-			break
+	var s jsonform.Scanner
+	name := 0 // where the last string began
+	for len(b.head) < maxHead {
+		c, err := b.in.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return b.refuse("", "the document ends before any record")
 		}
-		member := name.String()
-		if member == recordsMember && b.dec.PeekKind() == '[' {
-			_, err = b.dec.ReadToken()
-			b.last = b.dec.InputOffset()
-			b.head, b.in.keeps = b.in.kept[:b.last], false
+		if err != nil {
 			return err
 		}
-		b.names = append(b.names, member)
-		err = b.dec.SkipValue()
+		b.offset++
+		b.head = append(b.head, c)
+		if c == '"' && !s.InString {
+			name = len(b.head) - 1
+		}
+		s.Step(c)
+		if s.Depth == 1 && !s.InString && c == '[' && isRecords(b.head[name:len(b.head)-1]) {
+			return nil
+		}
+		if s.Depth == 0 {
+			var form bundleForm
+			if err := jsonform.Decode(b.head, &form); err != nil {
+				return err
+			}
+			return b.refuse("", "it has no array of records")
+		}
 	}
-	if err == nil {
-		_, err = b.dec.ReadToken()
+	return b.refuse("", fmt.Sprintf("more than %d bytes before the records", maxHead))
+}
+
+// isRecords reports whether a text is the name of the records' member and a colon.
+func isRecords(text []byte) bool {
+	text, found := bytes.CutSuffix(trimSpace(text), []byte(":"))
+	if !found {
+		return false
 	}
-	if err != nil {
-		return b.fail(err)
+	name, err := jsontext.AppendUnquote(nil, trimSpace(text))
+	return err == nil && string(name) == recordsMember
+}
+
+const whiteSpace = " \t\r\n"
+
+func trimSpace(text []byte) []byte { return bytes.Trim(text, whiteSpace) }
+
+// space skips white space. The canonical form has none.
+func (b *BundleReader) space() error {
+	for {
+		next, err := b.in.Peek(1)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if strings.IndexByte(whiteSpace, next[0]) < 0 {
+			return nil
+		}
+		b.discard(1)
+		b.mended = true
 	}
-	if err := jsonform.Decode(b.in.kept[:b.dec.InputOffset()], new(bundleForm)); err != nil {
-		return err
+}
+
+// discard drops bytes that were peeked at.
+func (b *BundleReader) discard(n int) {
+	n, _ = b.in.Discard(n)
+	b.offset += int64(n)
+}
+
+// skip reads past the records to the tail, and reads the tail.
+func (b *BundleReader) skip() error {
+	for {
+		_, err := b.next(false)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return b.refuse("", "it has no array of records")
 }
 
 // Next returns the next record. It returns io.EOF after the last one, if the file ended as a bundle does. Its other
 // errors are those of the file, ErrBehind, *SyntaxError and *RecordError.
-func (b *BundleReader) Next() (*RawRecord, error) {
+func (b *BundleReader) Next() (*RawRecord, error) { return b.next(true) }
+
+// next reads a record, and keeps its bytes if keep is set.
+func (b *BundleReader) next(keep bool) (*RawRecord, error) {
 	if b.ended {
 		return nil, io.EOF
 	}
-	doc, err := b.record()
+	c, err := b.token()
+	if err == nil && c == ']' {
+		return nil, b.end(keep)
+	}
+	if err == nil && b.count > 0 {
+		if c != ',' {
+			return nil, b.refuse(b.pointer(), "want a comma or the end of the records")
+		}
+		b.offset++
+		c, err = b.token()
+	}
 	switch {
+	case errors.Is(err, io.EOF):
+		return nil, b.refuse(b.pointer(), "the document ends too early")
 	case err != nil:
 		return nil, err
-	case doc == nil:
-		b.ended = true
-		if err := b.end(); err != nil {
-			return nil, err
-		}
-		return nil, io.EOF
+	case c != '{':
+		err := b.refuse(b.pointer(), "want a record, which is an object")
+		ahead, _ := b.in.Peek(b.in.Size()) // it may contain the record's id
+		return nil, b.inRecord(append([]byte{c}, ahead...), err)
+	}
+	r := &RawRecord{Index: b.count, offset: b.offset}
+	length, err := b.object(&r.doc, keep)
+	if err != nil {
+		return nil, err
 	}
 	b.count++
-	return &RawRecord{Index: b.count - 1, doc: bytes.Clone(doc), offset: b.start + b.last - int64(len(doc))}, nil
+	b.offset += int64(length)
+	return r, nil
 }
 
-// record reads the next record, which is valid up to the next call; nil: they have ended.
-func (b *BundleReader) record() (doc jsontext.Value, err error) {
-	long := fmt.Sprintf("the record is longer than %d bytes, which is more than any record needs", MaxRecord)
-	b.in.bound(MaxRecord+64<<10, long) // and white space before it
-	if b.dec.PeekKind() == ']' {
-		if _, err = b.dec.ReadToken(); err == nil {
-			b.follows(1, 0)
-		}
-		return nil, err
+// token reads the next byte after white space. The caller counts it.
+func (b *BundleReader) token() (byte, error) {
+	if err := b.space(); err != nil {
+		return 0, err
 	}
-	doc, err = b.dec.ReadValue()
-	switch {
-	case err != nil:
-		if err = b.fail(err); !errors.As(err, new(*SyntaxError)) {
-			return nil, err
-		}
-		ahead, _ := b.in.Peek(b.in.Buffered())
-		doc = bytes.TrimLeft(slices.Concat(b.dec.UnreadBuffer(), ahead), whiteSpace+",")
-	case len(doc) > MaxRecord:
-		err = b.refuse(b.pointer(), long)
-	case doc.Kind() != '{':
-		err = b.refuse(b.pointer(), "want a record, which is an object")
-	}
-	if err != nil {
-		return nil, &RecordError{Index: b.count, RecordID: recordIDIn(doc), Err: err}
-	}
-	b.follows(len(doc), min(b.count, 1))
-	return doc, nil
+	return b.in.ReadByte()
 }
 
-// follows notes where a value of this length ends, and whether it comes after a comma at most, as in the canonical form.
-func (b *BundleReader) follows(length, comma int) {
-	end := b.dec.InputOffset()
-	b.mended = b.mended || end != b.last+int64(comma+length)
-	b.last = end
-}
-
-func (b *BundleReader) end() error {
+// end reads the part after the records.
+func (b *BundleReader) end(keep bool) error {
+	b.ended = true
+	b.offset++ // the bracket
 	tail, err := b.readTail()
-	if err == nil {
-		err = b.fits(tail)
-	}
 	if err != nil {
 		return err
 	}
-	after := bufio.NewReader(io.MultiReader(bytes.NewReader(b.dec.UnreadBuffer()), b.in.Reader))
-	rest, err := after.Peek(2)
+	if !keep {
+		b.tail = tail
+		return io.EOF
+	}
+	if err := b.fits(tail); err != nil {
+		return err
+	}
+	rest, err := b.in.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	b.mended = b.mended || string(rest) != "\n" // the canonical end
-	if _, err = skipSpace(after); err != nil {
+	if string(rest) == "\n" { // the canonical end
+		b.discard(1)
+	} else {
+		b.mended = true
+	}
+	if err := b.space(); err != nil {
 		return err
 	}
-	if _, err = after.ReadByte(); err == nil {
-		return b.refuse("", "text after the end of the JSON value")
-	} else if !errors.Is(err, io.EOF) {
+	if _, err := b.in.Peek(1); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = b.refuse("", "text after the end of the JSON value")
+		}
 		return err
 	}
-	return nil
+	return io.EOF
 }
 
+// readTail reads up to the brace that ends the bundle.
 func (b *BundleReader) readTail() ([]byte, error) {
-	b.in.keep(b.dec.UnreadBuffer(), "after")
-	for b.dec.StackDepth() > 0 {
-		if _, err := b.dec.ReadToken(); err != nil {
-			return nil, b.fail(err)
+	var tail []byte
+	s := jsonform.Scanner{Depth: 1}
+	for s.Depth > 0 {
+		c, err := b.in.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, b.refuse("", "the document ends too early")
+		case err != nil:
+			return nil, err
+		case len(tail) == maxHead:
+			return nil, b.refuse("", fmt.Sprintf("more than %d bytes after the records", maxHead))
 		}
+		b.offset++
+		tail = append(tail, c)
+		s.Step(c)
 	}
-	return b.in.kept[:b.dec.InputOffset()-b.last], nil
+	return tail, nil
 }
 
 // fits compares the part after the records with the part that lookAhead read.
@@ -559,21 +580,44 @@ func (b *BundleReader) fits(tail []byte) error {
 	return nil
 }
 
+// object reads the object whose opening brace was read, and returns its length. It skips strings at once, because
+// most bytes of a file are in strings.
+func (b *BundleReader) object(doc *[]byte, keep bool) (int, error) {
+	s, length := jsonform.Scanner{Depth: 1}, 1
+	*doc = append(*doc, '{')
+	for s.Depth > 0 {
+		if length > MaxRecord {
+			return 0, b.inRecord(*doc, b.refuse(b.pointer(), fmt.Sprintf("the record is longer than %d bytes, which is more than any record needs", MaxRecord)))
+		}
+		if _, err := b.in.Peek(1); errors.Is(err, io.EOF) {
+			b.offset += int64(length)
+			return 0, b.inRecord(*doc, b.refuse(b.pointer(), "the document ends too early"))
+		} else if err != nil {
+			return 0, err
+		}
+		chunk, err := b.in.Peek(b.in.Buffered())
+		if err != nil {
+			return 0, err
+		}
+		n := s.Skim(chunk)
+		if length += n; keep {
+			*doc = append(*doc, chunk[:n]...)
+		}
+		if _, err := b.in.Discard(n); err != nil {
+			return 0, err
+		}
+	}
+	return length, nil
+}
+
 func (b *BundleReader) pointer() string { return fmt.Sprintf("/records/%d", b.count) }
 
 func (b *BundleReader) refuse(pointer, reason string) error {
-	return &SyntaxError{Pointer: pointer, Offset: b.start + b.dec.InputOffset(), Reason: reason}
+	return &SyntaxError{Pointer: pointer, Offset: b.offset, Reason: reason}
 }
 
-// fail words an error of the decoder. Those of the file stay as they are.
-func (b *BundleReader) fail(err error) error {
-	switch {
-	case errors.Is(err, errBound):
-		return b.refuse("", b.in.what)
-	case errors.Is(err, io.EOF), errors.As(err, new(*jsontext.SyntacticError)):
-		return jsonform.ShiftBy(jsonform.Refusal(err, b.dec.InputOffset()), int(b.start))
-	}
-	return cmp.Or(errors.Unwrap(err), err)
+func (b *BundleReader) inRecord(doc []byte, err error) error {
+	return &RecordError{Index: b.count, RecordID: recordIDIn(doc), Err: err}
 }
 
 // Size returns the size of the record in the file, in bytes.

@@ -173,7 +173,7 @@ func TestBundleRefused(t *testing.T) {
 		"unknown member":   {`{"format":"jurat/bundle/v1","more":1,"records":[]}` + "\n", "at /more"},
 		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
 		"a record file":    {string(marshalRecord(t, richRecord(t))), "unknown"},
-		"too deep":         {`{"format":"jurat/bundle/v1","records":[{"payload":` + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5) + "}]}\n", "nested too deep"},
+		"too deep":         {`{"format":"jurat/bundle/v1","records":[{"payload":` + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5) + "}]}\n", "nested deeper"},
 	} {
 		if _, err := ParseBundle([]byte(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)
