@@ -86,13 +86,13 @@ func (seat *Seat) check(field string) error {
 }
 
 func (s *Settings) checkRubric() error {
-	sum := 0
+	sum, known := 0, map[string]bool{}
 	for i, axis := range s.Rubric {
 		field := fmt.Sprintf("rubric[%d]", i)
 		err := checkName(field+".id", axis.ID)
 		switch {
 		case err != nil:
-		case s.Rubric[:i].has(axis.ID):
+		case known[axis.ID]:
 			err = wrong(field+".id", "%q is there twice", axis.ID)
 		case axis.Max < 1 || axis.Max > allPoints:
 			err = wrong(field+".max", "%d: want 1 to %d points", axis.Max, allPoints)
@@ -104,6 +104,7 @@ func (s *Settings) checkRubric() error {
 		if err != nil {
 			return err
 		}
+		known[axis.ID] = true
 		sum += axis.Max
 	}
 	if sum != allPoints {

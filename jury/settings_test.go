@@ -46,6 +46,11 @@ func TestSettingsNameTheField(t *testing.T) {
 		{"rubric[0].max", func(s *Settings) { s.Rubric[0].Max = math.MaxInt }},
 		{"rubric[1].id", func(s *Settings) { s.Rubric[1].ID = s.Rubric[0].ID }},
 		{"rubric[1].id", func(s *Settings) { s.Rubric[1].ID = "" }},
+		{"rubric", func(s *Settings) { // as many as a hostile file has: each is compared with none
+			for i := range 200_000 {
+				s.Rubric = append(s.Rubric, Axis{ID: fmt.Sprint("a", i), Max: 1})
+			}
+		}},
 		{"rubric[1].description", func(s *Settings) { s.Rubric[1].Description = "\xff" }},
 		{"maxRounds", func(s *Settings) { s.MaxRounds = -1 }},
 		{"maxRounds", func(s *Settings) { s.MaxRounds = 21 }},

@@ -272,7 +272,7 @@ func TestXMLRules(t *testing.T) {
 		"<![CDATA[ ]]><a/>", "&#32;<a/>", "<a b='&#xD800;'/>", "<a b='&#xD800;' c='\ufffd'/>", "<a><!-- \xff --></a>", "<a><!-- \x01 --></a>", "<?xml version='1.0' a='b'?><a/>", "<?xml?><a/>", "<a/><?xml version='1.0'?>",
 		"<a xmlns:b=''/>", "<a xmlns:b='b'/>", "<a xmlns:xml='urn:x'/>", "<a xmlns:b='" + xmlNamespace + "'/>", "<a xmlns:xmlns='urn:x'/>", "<a xmlns='http://www.w3.org/2000/xmlns/'/>",
 		"<a xmlns='urn:a' xmlns='urn:b'/>", "<a xmlns:b='urn:x' xmlns:c='urn:x' b:d='' c:d=''/>", "<xmlns:a/>", "<a><b Id='1'/><b ID='1'/></a>", "<a id='1'><b xml:id='1'/></a>",
-		deep(maxDepth + 1), "<a>" + strings.Repeat("<b/>", maxElements) + "</a>", "<a" + numbered(" a%d=''", maxAttributes+1) + "/>",
+		deep(maxDepth + 1), "<a>" + strings.Repeat("<b/>", maxElements) + "</a>", "<a" + numbered(" a%d=''", maxAttributes+1) + "/>", "<a" + numbered(" a%d=''", 200_000) + "/>",
 		"<a" + numbered(" xmlns:a%d='urn:a'", 40) + "><a" + numbered(" xmlns:b%d='urn:a'", 40) + "/></a>", "<a>" + strings.Repeat(" ", MaxSize) + "</a>"} {
 		if _, err := parseXML([]byte(text)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%.100s: %v", text, err)
@@ -285,11 +285,12 @@ func TestXMLRules(t *testing.T) {
 	}
 }
 
-func numbered(format string, n int) (text string) {
+func numbered(format string, n int) string {
+	var text strings.Builder
 	for i := range n {
-		text += fmt.Sprintf(format, i)
+		fmt.Fprintf(&text, format, i)
 	}
-	return text
+	return text.String()
 }
 
 // TestListRules breaks each rule about the content of a list.

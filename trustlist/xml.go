@@ -80,7 +80,8 @@ func parseXML(raw []byte) (*element, error) {
 	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, isForbidden) { // in comments, too, which package xml does not read
 		p.fail("a character that XML does not allow")
 	}
-	return p.document(), p.err
+	root := p.document()
+	return root, p.err
 }
 
 // isForbidden reports whether a character of UTF-8 is no Char of XML 1.0, 2.2.
@@ -168,6 +169,9 @@ func (p *parser) start(parent *element, token xml.StartElement, tag string) *ele
 		p.fail("too many attributes")
 	case !spaced(tag):
 		p.fail("an attribute without a space before it")
+	}
+	if p.err != nil {
+		return nil // comparing a million attributes would take hours
 	}
 	e := &element{parent: parent}
 	replaced := 0

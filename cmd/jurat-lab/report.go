@@ -287,11 +287,17 @@ func retest(list []row) Figure {
 func (r *Report) compare(a, b *PanelReport, draw stats.Bootstrap) Comparison {
 	c := Comparison{A: a.Name, B: b.Name}
 	var left, right []*Trial
-	others := by(r.Trials, b.Name)
+	type place struct {
+		on     string
+		repeat int
+	}
+	others := map[place]*Trial{}
+	for _, t := range by(r.Trials, b.Name) {
+		others[place{t.Case, t.Repeat}] = t
+	}
 	for _, t := range by(r.Trials, a.Name) {
-		i := slices.IndexFunc(others, func(other *Trial) bool { return other.Case == t.Case && other.Repeat == t.Repeat })
-		if i >= 0 {
-			left, right = append(left, t), append(right, others[i])
+		if other := others[place{t.Case, t.Repeat}]; other != nil {
+			left, right = append(left, t), append(right, other)
 		}
 	}
 	ra, rb := rows(left), rows(right) // in the same order, because the trials are

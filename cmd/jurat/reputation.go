@@ -351,11 +351,17 @@ func first(numbers []int64) int64 {
 }
 
 func leftOutLines(v *reputation.View) (lines []string) {
-	for i, o := range v.LeftOut {
-		same := func(l reputation.Omission) bool { return l.What == o.What && l.Rule == o.Rule }
-		if slices.IndexFunc(v.LeftOut, same) == i {
-			lines = append(lines, fmt.Sprintf("Left out: %s, rule %s (--json lists them).", plural.Of(count(v.LeftOut, same), string(o.What)), o.Rule))
+	type kind struct{ what, rule string }
+	many := map[kind]int{}
+	var order []kind
+	for _, o := range v.LeftOut {
+		k := kind{string(o.What), o.Rule}
+		if many[k]++; many[k] == 1 {
+			order = append(order, k)
 		}
+	}
+	for _, k := range order {
+		lines = append(lines, fmt.Sprintf("Left out: %s, rule %s (--json lists them).", plural.Of(many[k], k.what), k.rule))
 	}
 	return lines
 }

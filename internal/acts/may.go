@@ -193,6 +193,9 @@ func (a *Acts) Own(ctx context.Context, by Party, b *brief.Brief) (bool, error) 
 // MayRead returns an error unless a party may read a record, by a right of its own or because the record is public: api.ErrSignIn for strangers,
 // api.ErrForbidden for others. What is sealed apart is for the former alone: Own says who that is.
 func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
+	if by.Has(access.Agent) && b.Role() == evidence.RoleAgent && b.Actor == by.Name() {
+		return nil // without a query: an agent reads thousands of its own
+	}
 	what := access.What{Chain: b.ChainID}
 	if b.ChainID == "" {
 		what = access.What{Record: b.RecordID}

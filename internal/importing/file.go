@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -69,29 +70,29 @@ func (f *File) prepare() (err error) {
 	f.Size = info.Size()
 	f.label = strings.TrimSuffix(f.Name, filepath.Ext(f.Name))
 	f.label = cmp.Or(f.label, f.Name)
-	if f.SHA256, err = f.digest(); err != nil {
+	if f.SHA256, err = f.digest(context.Background()); err != nil {
 		return err
 	}
 	return f.recognise()
 }
 
-// with opens the file again for do, and makes sure that it is the same before and after.
-func (f *File) with(do func() error) (err error) {
+// with opens the file again for do, and makes sure that it is the same before and after. otherwise says what it means if it is not.
+func (f *File) with(ctx context.Context, otherwise string, do func() error) (err error) {
 	if f.file, err = os.Open(f.path); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.file.Close()) }()
-	if err := f.unchanged("since it was looked at: import it again"); err != nil {
+	if err := f.unchanged(ctx, "since it was looked at: import it again"); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	return f.unchanged("while it was read: what was sealed names a file that had the digest " + f.SHA256.String())
+	return f.unchanged(ctx, "while it was read: "+otherwise)
 }
 
-func (f *File) unchanged(otherwise string) error {
-	now, err := f.digest()
+func (f *File) unchanged(ctx context.Context, otherwise string) error {
+	now, err := f.digest(ctx)
 	if err == nil && now != f.SHA256 {
 		err = fmt.Errorf("%s: it was changed %s", f.Name, otherwise)
 	}
@@ -110,13 +111,17 @@ func (f *File) text() io.Reader {
 	return f.whole()
 }
 
-func (f *File) digest() (evidence.Digest, error) {
-	h := sha256.New()
-	n, err := io.Copy(h, f.whole())
-	if err == nil && n != f.Size {
-		err = fmt.Errorf("%s: it became shorter while it was read", f.Name)
+func (f *File) digest(ctx context.Context) (evidence.Digest, error) {
+	h, whole, left := sha256.New(), f.whole(), f.Size
+	for left > 0 && ctx.Err() == nil { // a large file takes seconds
+		n, err := io.CopyN(h, whole, min(left, 64<<20))
+		if left -= n; errors.Is(err, io.EOF) {
+			return evidence.Digest{}, fmt.Errorf("%s: it became shorter while it was read", f.Name)
+		} else if err != nil {
+			return evidence.Digest{}, err
+		}
 	}
-	return evidence.Digest(h.Sum(nil)), err
+	return evidence.Digest(h.Sum(nil)), context.Cause(ctx)
 }
 
 // A Fault is something wrong in one place of a file. What follows can be read.

@@ -116,7 +116,7 @@ var ErrChanged = errors.New("it was changed since it was imported")
 
 // Check reads a file to its end and says what is new in it. Nothing is sealed.
 func Check(ctx context.Context, f *File, o Options) (t Tally, err error) {
-	err = f.with(func() error {
+	err = f.with(ctx, "import it again", func() error {
 		t, err = f.walk(ctx, &o, func(*Exchange, string) error { return nil })
 		return err
 	})
@@ -127,7 +127,7 @@ func Check(ctx context.Context, f *File, o Options) (t Tally, err error) {
 // stands, and another call goes on from there. Exchanges of one chain are sealed one after the other, those of several at once, as one at a time would
 // wait for the disk each time. An act that has begun is sealed whole, however this ends.
 func Seal(ctx context.Context, f *File, o Options) (t Tally, err error) {
-	err = f.with(func() error {
+	err = f.with(context.WithoutCancel(ctx), "what was sealed names a file that had the digest "+f.SHA256.String(), func() error {
 		t, err = f.seal(ctx, o)
 		return err
 	})

@@ -44,9 +44,8 @@ func (e *Error) Error() string {
 // share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
 // member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is an *Error.
 func (b Bounds) Canonical(doc []byte) ([]byte, error) {
-	form := jsontext.Value(bytes.Clone(doc))
 	if b.IsCanonicalText(doc) {
-		return form, nil
+		return bytes.Clone(doc), nil
 	}
 	if err := CheckEncoding(doc); err != nil {
 		return nil, err
@@ -54,6 +53,7 @@ func (b Bounds) Canonical(doc []byte) ([]byte, error) {
 	if err := b.checkDocument(doc); err != nil {
 		return nil, err
 	}
+	form := jsontext.Value(bytes.Clone(doc))
 	if err := form.Canonicalize(); err != nil {
 		return nil, Refusal(err, int64(len(doc)))
 	}

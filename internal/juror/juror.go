@@ -116,11 +116,10 @@ const SafetyAxis = "safety"
 // OnRubric puts findings on axes that the rubric has. A rubric is data and may lack an axis that a finding names.
 // Such a finding goes to the heaviest axis.
 func OnRubric(rubric jury.Rubric, findings []jury.Finding) []jury.Finding {
-	heaviest := slices.MaxFunc(rubric, func(a, b jury.Axis) int { return a.Max - b.Max })
 	placed := slices.Clone(findings)
 	for i, f := range placed {
 		if !slices.ContainsFunc(rubric, func(a jury.Axis) bool { return a.ID == f.Axis }) {
-			placed[i].Axis = heaviest.ID
+			placed[i].Axis = slices.MaxFunc(rubric, func(a, b jury.Axis) int { return a.Max - b.Max }).ID
 		}
 	}
 	return placed

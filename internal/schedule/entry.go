@@ -58,8 +58,14 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
-	list := d.index.List(match)
-	return d.place(ctx, list[:min(n, len(list))])
+	left := n
+	return d.place(ctx, d.index.List(func(s *trial.Summary) bool { // one after the other, under its lock
+		is := left > 0 && match(s)
+		if is {
+			left--
+		}
+		return is
+	}))
 }
 
 // Open returns when the trials were submitted that need a person, the oldest first. Its errors are those of reading the log.

@@ -339,8 +339,9 @@ func (g *gathered) evidence(r *verify.Report, card []byte) (*Case, error) {
 	case !g.agent:
 		return nil, ErrNoActs
 	}
+	answers := r.Answers()
 	for i, id := range g.ids {
-		if t, ok := r.TimeOf(id); ok {
+		if t, ok := answers.TimeOf(id); ok {
 			g.exhibits[i].ProvedTime = timeOf(&t.ProvedTime)
 			g.exhibits[i].IndependentTime = timeOf(t.Independent)
 		}

@@ -153,12 +153,12 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 	p, names := &r.Payload, words.Of(lang)
 	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: names.Name("action", string(p.ActionType)), Role: names.Name("role", string(p.Role())),
 		Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
-	if t, ok := e.report.TimeOf(p.RecordID); ok {
+	if t, ok := e.answers.TimeOf(p.RecordID); ok {
 		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, names.Name("clock", string(t.Clock))
 	}
 	for _, f := range e.report.Guarantees {
 		if slices.Contains(ofOneRecord, f.Guarantee) {
-			view.Lines = append(view.Lines, lineOf(lang, verify.Group{Finding: e.report.For(f.Guarantee, p.RecordID)}))
+			view.Lines = append(view.Lines, lineOf(lang, verify.Group{Finding: e.answers.For(f.Guarantee, p.RecordID)}))
 		}
 	}
 	if e.report.Kind == verify.ManyRecords {

@@ -43,6 +43,7 @@ type Visit struct {
 type examined struct {
 	name    string
 	report  *verify.Report // nil: the file could not be verified
+	answers *verify.Answers
 	records []*evidence.Record
 	held    int64    // bytes of payloads in records
 	left    bool     // there are more records than are kept
@@ -133,7 +134,7 @@ func (e *examined) answer(report *verify.Report) FileAnswer {
 	if err != nil {
 		return FileAnswer{Name: e.name, Error: err.Error()}
 	}
-	e.report = report
+	e.report, e.answers = report, report.Answers()
 	return FileAnswer{Name: e.name, Report: string(doc)}
 }
 
