@@ -71,7 +71,9 @@ func build() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking go where it is: %w", err)
 	}
-	lib := func(name string) string { return filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(name)) }
+	lib := func(name string) string {
+		return filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(name))
+	}
 	files := map[string][]byte{"verifier.go-version": []byte(runtime.Version() + "\n")}
 	for name, from := range map[string]string{program: raw, "wasm_exec.js": lib("lib/wasm/wasm_exec.js"), "wasm_exec.LICENSE": lib("LICENSE")} {
 		if files[name], err = os.ReadFile(from); err != nil {
