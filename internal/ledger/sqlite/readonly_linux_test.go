@@ -266,6 +266,21 @@ func TestValuesOnFullDisk(t *testing.T) {
 	})
 }
 
+// TestValuesLeaveTheReserve: a value does not take the room that a revocation has freed for further ones.
+func TestValuesLeaveTheReserve(t *testing.T) {
+	disktest.Run(t, 16, func(disk *disktest.Disk) {
+		log, v, filler := create(t, filepath.Join(disk.Path, logFile)), newValues(t, disk.Path), filepath.Join(disk.Path, "full")
+		must.Do(t, add(t, log, "record", 10))
+		addValues(t, v, 1)
+		disk.Fill(t, filler)
+		must.Do(t, addAs(t, log, "revocation", 10, true))
+		must.Want(t, v.Add(t.Context(), []storage.Value{valueOf(2)}), storage.ErrDiskFull)
+		must.Do(t, os.Remove(filler))
+		addValues(t, v, 2)
+		wantValues(t, v, 1, 2)
+	})
+}
+
 // TestNoRoomForAKey: where there is no room for a key, its value is not added.
 func TestNoRoomForAKey(t *testing.T) {
 	dir := t.TempDir()

@@ -95,15 +95,11 @@ func (s *Store) reservePath() string { return s.path + "-reserve" }
 
 // keepReserve writes the reserve if it is missing. It returns storage.ErrDiskFull if there is no room for it.
 func (s *Store) keepReserve() error {
-	if info, err := os.Stat(s.reservePath()); s.unsafe || err == nil && info.Size() == reserveSize {
+	if s.unsafe {
 		return nil
 	}
-	free, known, err := s.free()
-	if err != nil || !known {
-		return nil
-	}
-	if free < reserveSize+leastRoom {
-		return fmt.Errorf("%w: the disk of %[3]s has %[2]d bytes left, reserved for revocations: make room", storage.ErrDiskFull, free, s.path)
+	if missing, err := s.reserveMissing(); err != nil || !missing {
+		return err
 	}
 	file, err := os.OpenFile(s.reservePath(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -114,6 +110,21 @@ func (s *Store) keepReserve() error {
 		return errors.Join(s.whyNoReserve(err), s.useReserve())
 	}
 	return nil
+}
+
+// reserveMissing reports whether the reserve is to be written. It returns storage.ErrDiskFull if there is no room for it.
+func (s *Store) reserveMissing() (bool, error) {
+	if info, err := os.Stat(s.reservePath()); err == nil && info.Size() == reserveSize {
+		return false, nil
+	}
+	free, known, err := s.free()
+	if err != nil || !known {
+		return false, nil
+	}
+	if free < reserveSize+leastRoom {
+		return true, fmt.Errorf("%w: the disk of %[3]s has %[2]d bytes left, reserved for revocations: make room", storage.ErrDiskFull, free, s.path)
+	}
+	return true, nil
 }
 
 func (s *Store) whyNoReserve(err error) error {

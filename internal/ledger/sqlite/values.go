@@ -25,6 +25,7 @@ import (
 const (
 	ValuesFile = "apart/values.db"
 	KeysFolder = "apart-keys"
+	logFile    = "jurat.db" // installation.DatabaseFile
 )
 
 // A slot is a key, and of whose value: the beginning of the SHA-256 of its name.
@@ -169,6 +170,9 @@ func (v *Values) add(ctx context.Context, values []storage.Value) error {
 		return err
 	}
 	return s.transact(ctx, func(ctx context.Context) error {
+		if err := v.leaveReserve(); err != nil {
+			return err
+		}
 		first := int64(1)
 		if err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT seq + 1 FROM sqlite_sequence`, Row: into(&first)}); err != nil {
 			return err
@@ -186,6 +190,17 @@ func (v *Values) add(ctx context.Context, values []storage.Value) error {
 		err = v.insert(ctx, s, first, keys, values)
 		return errors.Join(err, <-written, slots.Close())
 	})
+}
+
+// leaveReserve returns storage.ErrDiskFull if the log beside the values has used its reserve: what room there is, is for
+// further revocations.
+func (v *Values) leaveReserve() error {
+	log := &Store{path: filepath.Join(v.dir, logFile)}
+	there, err := exists(log.path)
+	if err == nil && there {
+		_, err = log.reserveMissing()
+	}
+	return err
 }
 
 // insert adds rows in the running transaction, from a number on.
