@@ -18,12 +18,12 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 131_750},
-	{"lines of tests in Go", 112_370},
-	{"packages", 94},
+	{"lines of Go but tests", 127_600},
+	{"lines of tests in Go", 111_900},
+	{"packages", 91},
 	{"modules in the program", 42},
 	{"lines of the second verifier", 8_495},
-	{"words of README, doc.go and docs", 78_100},
+	{"words of README, doc.go and docs", 78_050},
 	{"words of docs/format.md", 29_600},
 }
 
