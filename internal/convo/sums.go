@@ -115,6 +115,9 @@ func (m *messagesSum) add(kind string, event *Node) error {
 func ReadResponsesStream(body []byte) (Streamed, error) {
 	r := &responsesSum{sum: newSum(), items: map[int]*itemSum{}}
 	ended, err := r.read(body)
+	if n := ended.Get("output"); err == nil && !n.Absent() && n.Kind != '[' {
+		err = mistyped(n)
+	}
 	if output := ended.Get("output").List(); len(output) > 0 {
 		if r.differs(output) {
 			err = ErrDiffers

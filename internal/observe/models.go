@@ -160,6 +160,9 @@ func readResponses(r *reading) {
 	default: // it goes on, or will begin
 		status, r.out.Complete = "", false
 	}
+	if r.noList(a.Get("output")) {
+		return
+	}
 	said := answer{finish: status}
 	r.answer(&said, a.Get("output"), func(c *convo.Reader, n *convo.Node) { c.Items(n, convo.Assistant) })
 	for _, item := range a.Get("output").List() {
@@ -209,6 +212,9 @@ func readMessages(r *reading) {
 	}
 	if kind != "message" && r.body() == whole {
 		r.fail("answer: it is not a message")
+		return
+	}
+	if r.noList(a.Get("content")) {
 		return
 	}
 	said := answer{finish: r.text(a, "stop_reason")}

@@ -468,6 +468,15 @@ func (r *reading) list(n *convo.Node, name string) []*convo.Node {
 	return at.List()
 }
 
+// noList reports and notes that an answer has something else where every client reads a list.
+func (r *reading) noList(n *convo.Node) bool {
+	no := !n.Absent() && n.Kind != '['
+	if no {
+		r.mistyped(n)
+	}
+	return no
+}
+
 func (r *reading) mistyped(n *convo.Node) {
 	r.out.Complete = false
 	r.fail("answer: %s has the wrong type", place(n))

@@ -457,15 +457,15 @@ type process struct {
 	gone     chan struct{}  // closed once the helper has ended
 	why      error          // set before gone is closed
 
-	writing sync.Mutex // held while a request is written
-	mu      sync.Mutex // held while the fields below change
+	writing chan struct{} // of capacity one: full while a request is written
+	mu      sync.Mutex    // held while the fields below change
 	waiting map[uint32]chan answer
 	last    uint32
 }
 
 // start starts a helper, which ends when its standard input does, or else so much later.
 func start(words []string, answered func(), later time.Duration) (*process, error) {
-	p := &process{command: exec.Command(words[0], words[1:]...), answered: answered, gone: make(chan struct{}), waiting: map[uint32]chan answer{}}
+	p := &process{command: exec.Command(words[0], words[1:]...), answered: answered, gone: make(chan struct{}), writing: make(chan struct{}, 1), waiting: map[uint32]chan answer{}}
 	p.end = sync.OnceFunc(func() {
 		time.AfterFunc(later, p.kill) // first: on some systems Close waits for a request that is being written
 		_ = p.in.Close()              // fails if the helper has ended
@@ -552,8 +552,14 @@ func (p *process) ask(ctx context.Context, r request) (answer, error) {
 // write sends a request. A helper that does not read fills the pipe. It is killed when the time of the caller that then writes is over, however
 // short that is, or all callers after that one would wait for ever.
 func (p *process) write(ctx context.Context, r request, asker chan answer) error {
-	p.writing.Lock()
-	defer p.writing.Unlock()
+	select {
+	case p.writing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.gone:
+		return p.why
+	}
+	defer func() { <-p.writing }()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

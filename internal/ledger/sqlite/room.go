@@ -164,7 +164,11 @@ func giveWay(path string) error {
 // holds writing.
 func (s *Store) pace() error {
 	free, known, err := s.free()
-	still, pages := err == nil && known && free < movedAt*pageSize+leastRoom, movedAt
+	most := int64(movedAt * pageSize)
+	if log, err := os.Stat(s.path + "-wal"); err == nil {
+		most = max(most, log.Size()) // it grew while it stayed
+	}
+	still, pages := err == nil && known && free < uint64(most)+leastRoom, movedAt
 	if still == s.still {
 		return nil
 	}
