@@ -18,7 +18,7 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 127_600},
+	{"lines of Go but tests", 127_620},
 	{"lines of tests in Go", 111_900},
 	{"packages", 91},
 	{"modules in the program", 42},
