@@ -160,7 +160,7 @@ func readResponses(r *reading) {
 	default: // it goes on, or will begin
 		status, r.out.Complete = "", false
 	}
-	if r.noList(a.Get("output")) {
+	if !r.mustBeList(a.Get("output")) {
 		return
 	}
 	said := answer{finish: status}
@@ -214,7 +214,7 @@ func readMessages(r *reading) {
 		r.fail("answer: it is not a message")
 		return
 	}
-	if r.noList(a.Get("content")) {
+	if !r.mustBeList(a.Get("content")) {
 		return
 	}
 	said := answer{finish: r.text(a, "stop_reason")}

@@ -459,22 +459,20 @@ func (r *reading) mustBeObject(n *convo.Node) {
 // list are several answers.
 func (r *reading) list(n *convo.Node, name string) []*convo.Node {
 	at := n.Get(name)
-	if !at.Absent() && at.Kind != '[' {
-		r.mistyped(at)
-	}
+	r.mustBeList(at)
 	for _, one := range at.List() {
 		r.mustBeObject(one)
 	}
 	return at.List()
 }
 
-// noList reports and notes that an answer has something else where every client reads a list.
-func (r *reading) noList(n *convo.Node) bool {
-	no := !n.Absent() && n.Kind != '['
-	if no {
+// mustBeList notes that an answer has something else where every client reads a list, and reports whether it has a list or nothing.
+func (r *reading) mustBeList(n *convo.Node) bool {
+	is := n.Absent() || n.Kind == '['
+	if !is {
 		r.mistyped(n)
 	}
-	return no
+	return is
 }
 
 func (r *reading) mistyped(n *convo.Node) {

@@ -165,6 +165,27 @@ func TestProgramDecompressed(t *testing.T) {
 	}
 }
 
+// TestDamagedProgram: the worker starts no program of which a byte was changed, or whose tail is missing: its data could be wrong and its code valid.
+func TestDamagedProgram(t *testing.T) {
+	run(t, "node", "--version") // or it is skipped
+	folder := t.TempDir()
+	for _, name := range []string{"wasm_exec.js", "worker.js"} {
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), must.Get(os.ReadFile(filepath.Join("page", name)))(t), 0o600))
+	}
+	last := len(packedVerifier) - 1
+	for at := range 10 {
+		flipped := bytes.Clone(packedVerifier)
+		flipped[last-50*at] ^= 1 << (at % 8)
+		for _, damaged := range [][]byte{flipped, packedVerifier[:last-at]} {
+			must.Do(t, os.WriteFile(filepath.Join(folder, "verifier.wasm.lzma"), damaged, 0o600))
+			out, err := exec.Command("node", "testdata/worker.js", folder, filepath.Join(folder, "program")).Output()
+			if err == nil || !bytes.Contains(out, []byte("the verifier is damaged")) {
+				t.Fatalf("%d before the end: %v, %s", at, err, out)
+			}
+		}
+	}
+}
+
 // TestProgramHasNothingElse: the linker has dropped the pages' texts, and what writes archives.
 func TestProgramHasNothingElse(t *testing.T) {
 	program := run(t, "xz", "--format=lzma", "-dc", "page/verifier.wasm.lzma")
