@@ -26,14 +26,14 @@
 // record a term is. In a million records of two kilobytes that is about a byte for each different piece of a record.
 //
 // Refused: the trigrams of FTS5, which do not find Japanese words of two; and its deletion of words by their text, because
-// the text of an expired record is gone. Here FTS5 marks the record, and merges its terms anew without it.
+// the text of an expired record is gone.
 //
 // # What was sealed apart is in no index, and what has expired leaves it
 //
 // The index is made of records as the log has them, with commitments in the place of what was sealed apart. When records
-// expire, the log's act about that names their range. As soon as their content is gone, the index removes what it has of
-// them, overwrites it (secure_delete), and empties the write-ahead log. Even before that a record that has expired is not
-// shown, because it cannot be opened.
+// expire, the log has an act about that. As soon as their content is gone, the index is emptied, overwritten
+// (secure_delete) with its write-ahead log, and made again from what is left. Even before that a record that has expired
+// is not shown, because it cannot be opened.
 //
 // # A search says nothing about what its reader may not read
 //
@@ -193,7 +193,7 @@ func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.Trial
 var schema string
 
 // version of the tables, and of the rules by which texts are cut into terms. A file of another version is made again.
-const version = 5
+const version = 6
 
 // openFile opens the file of the index of a log, and makes it if it is missing, damaged, of another version or of another log. For the
 // path "", or if the folder cannot be written, the index is in memory.

@@ -1,13 +1,13 @@
 -- One row. next is the place of the next record to read, and last the id of the record before it, which says which log this is. key is that of
 -- the terms. expired is up to where the operator's acts on expiry were followed; dirty: the write-ahead log may still have what
--- they removed, or what the file had before.
+-- the file had before.
 CREATE TABLE state (next INTEGER NOT NULL, last TEXT NOT NULL, key BLOB NOT NULL, expired INTEGER NOT NULL, dirty INTEGER NOT NULL);
 INSERT INTO state VALUES (0, '', randomblob(16), 0, 1);
 
 -- Which records have a term. The rowid is the record's place. Small pages (pgsz) have FTS5 skip in the lists of frequent terms: rare texts
 -- among frequent terms are found in a quarter of the time, for a seventh more room.
-CREATE VIRTUAL TABLE words USING fts5 (terms, content = '', contentless_delete = 1, detail = none, tokenize = ascii);
-INSERT INTO words (words, rank) VALUES ('hashsize', 16777216), ('deletemerge', 0), ('pgsz', 500);
+CREATE VIRTUAL TABLE words USING fts5 (terms, content = '', detail = none, tokenize = ascii);
+INSERT INTO words (words, rank) VALUES ('hashsize', 16777216), ('pgsz', 500);
 
 -- agent, of a recorder's act: whose act it saw.
 CREATE TABLE records (place INTEGER PRIMARY KEY, action TEXT NOT NULL, role TEXT NOT NULL, actor TEXT NOT NULL, agent TEXT NOT NULL, at INTEGER NOT NULL,
@@ -27,4 +27,3 @@ CREATE INDEX chains_last ON chains (last) WHERE last IS NOT NULL;
 --   tried:  a trial (value) judges records of a chain (name)
 --   erased: of a record (name, its digest) the operator erased what is at a pointer (value)
 CREATE TABLE notes (kind TEXT, name TEXT, at INTEGER, place INTEGER, value TEXT, PRIMARY KEY (kind, name, at, place, value)) WITHOUT ROWID;
-CREATE INDEX notes_place ON notes (place);

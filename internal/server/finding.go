@@ -21,6 +21,7 @@ import (
 	"jurat/internal/inorder"
 	"jurat/internal/ledger"
 	"jurat/internal/pages"
+	"jurat/internal/plural"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/internal/words"
@@ -414,13 +415,16 @@ func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, fro
 	if err != nil {
 		return nil, err
 	}
-	x, _, err := s.keeper.Ready(ctx)
+	x, state, err := s.keeper.Ready(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r, err := x.Recording(ctx, chain)
 	if err != nil {
 		return nil, err
+	}
+	if r == nil && state.Behind > 0 {
+		return nil, fmt.Errorf("%w: the index lacks %s, which may have this chain: try again", api.ErrNotFound, plural.Of(state.Behind, "record"))
 	}
 	if r == nil {
 		return nil, unrecorded()
