@@ -40,9 +40,9 @@ func encodingOf(values []string) string {
 
 // finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
 // something of the body itself must be held.
-func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) finder {
+func finderFor(answer *http.Response, watched map[string]bool, ends ends, maxDecoded int64, http10 bool) finder {
 	types := answer.Header["Content-Type"]
-	f := plainFinder(strings.Join(types, ", "), r)
+	f := plainFinder(strings.Join(types, ", "), watched, ends)
 	if _, is := f.(*opaque); is && (http10 || len(types) > 1) { // of which each reader takes another
 		f = blind(0)
 	}
@@ -55,16 +55,16 @@ func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) fi
 	return f
 }
 
-func plainFinder(contentType string, r rules) finder {
+func plainFinder(contentType string, watched map[string]bool, ends ends) finder {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
 		kind = strings.ToLower(strings.TrimSpace(contentType))
 	}
 	switch {
 	case kind == "text/event-stream":
-		return newEvents(r)
+		return newEvents(watched, ends)
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
-		return newDocument(r)
+		return newDocument(watched, ends)
 	}
 	return &opaque{}
 }
@@ -112,15 +112,25 @@ func (c *counted) Safe() int64 { return min(c.finder.Safe(), max(c.length-1, 0))
 // tail is how many of the last bytes are held of a body that cannot be decoded.
 const tail = 512
 
-// compressed decodes the body for another finder, and translates what may pass back into compressed bytes.
+// compressed decodes the body for another finder, as far as that goes before Write returns, and translates what may pass back into compressed bytes.
 type compressed struct {
-	inner   finder
-	steps   *lockstep
+	finder           // of the decoded body
 	n       int64    // bytes written
-	decoded int64    // bytes given to inner
+	decoded int64    // bytes given to the finder
 	passed  int64    // compressed bytes that may pass
-	waiting []settle // in ascending order: they may pass when inner says so
-	err     error    // set when the decoder has ended
+	waiting []settle // in ascending order: they may pass when the finder says so
+
+	in     []byte // what was written, and is not read yet
+	before []byte // in, before the last byte was read
+	piece  int    // how much of it a Read may take
+	read   int64  // bytes taken so far
+	ended  bool   // nothing more will be written
+	gave   bool   // something was given to the finder since all before was settled
+	eager  bool   // the decoder asks for input only when it has given out everything
+	err    error  // why decoding ended
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
 }
 
 // settle says that the first bytes of the compressed body, in number at, decode to no more than the first bytes of the decoded one.
@@ -130,54 +140,133 @@ type settle struct{ at, decoded int64 }
 // with the next one.
 const maxWaiting = 64
 
-func newCompressed(encoding string, limit int64, inner finder) *compressed {
-	c := &compressed{inner: inner}
-	c.steps = newLockstep(encoding, limit, func(p []byte) {
-		c.decoded += int64(len(p))
-		c.inner.Write(p)
-	}, c.settled)
+// newCompressed decodes up to a limit.
+func newCompressed(encoding string, limit int64, decoded finder) *compressed {
+	c := &compressed{finder: decoded, eager: encoding == "br"}
+	c.resume, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		c.err = fault.Guard(func() error { return c.decode(encoding, limit) })
+		c.in = nil
+	})
 	return c
 }
 
-func (c *compressed) settled(at int64) {
-	if n := len(c.waiting); n > 0 && c.waiting[n-1].decoded == c.decoded {
-		c.waiting = c.waiting[:n-1]
-	}
-	if len(c.waiting) == maxWaiting {
-		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
-	}
-	c.waiting = append(c.waiting, settle{at, c.decoded})
-}
-
+// Write decodes p. After the decoder has ended, it only counts.
 func (c *compressed) Write(p []byte) {
 	c.n += int64(len(p))
-	c.err = c.steps.Write(p)
-	for len(c.waiting) > 0 && c.waiting[0].decoded <= c.inner.Safe() {
+	if c.err == nil {
+		c.in, c.piece = p, 1+len(p)/64
+		c.resume()
+	}
+	for len(c.waiting) > 0 && c.waiting[0].decoded <= c.finder.Safe() {
 		c.passed = c.waiting[0].at
 		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
 	}
 }
 
 func (c *compressed) Safe() int64 {
-	if c.err != nil && !errors.Is(c.err, io.EOF) && c.inner.Found() == "" {
+	if c.err != nil && !errors.Is(c.err, io.EOF) && c.finder.Found() == "" {
 		return max(c.passed, c.n-tail)
 	}
 	return c.passed
 }
 
-func (c *compressed) Found() string { return c.inner.Found() }
-func (c *compressed) Last() bool    { return c.inner.Last() }
-
+// Close tells the decoder that the body has ended.
 func (c *compressed) Close() {
-	c.steps.Close()
-	c.inner.Close()
+	c.ended = true
+	if c.err == nil {
+		c.resume()
+	}
+	c.stop()
+	c.finder.Close()
+}
+
+func (c *compressed) decode(encoding string, limit int64) error {
+	d, err := observe.DecodeOne(encoding, (*source)(c))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := d.Read(buf)
+		if limit -= int64(n); limit < 0 {
+			return observe.ErrTooLong
+		}
+		if n > 0 {
+			c.gave, c.decoded = true, c.decoded+int64(n)
+			c.finder.Write(buf[:n])
+		}
+		if errors.Is(err, io.EOF) {
+			c.settled()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// settled notes that everything that follows from the bytes read so far was given to the finder.
+func (c *compressed) settled() {
+	if n := len(c.waiting); n > 0 && c.waiting[n-1].decoded == c.decoded {
+		c.waiting = c.waiting[:n-1]
+	}
+	if len(c.waiting) == maxWaiting {
+		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
+	}
+	c.waiting = append(c.waiting, settle{c.read, c.decoded})
+}
+
+// source is what the decoder reads.
+type source compressed
+
+// more waits until there is a byte to read. The decoder asks for more when it has given out what it has decoded: brotli always, the others
+// if they have given out something since they last asked.
+func (s *source) more() error {
+	if s.gave || s.eager {
+		s.gave = false
+		(*compressed)(s).settled()
+	}
+	for len(s.in) == 0 {
+		if s.ended || !s.yield(struct{}{}) {
+			return io.EOF
+		}
+	}
+	return nil
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := s.more(); err != nil {
+		return 0, err
+	}
+	n := copy(p, s.in[:min(s.piece, len(s.in))])
+	s.in, s.read = s.in[n:], s.read+int64(n)
+	return n, nil
+}
+
+func (s *source) ReadByte() (byte, error) {
+	if err := s.more(); err != nil {
+		return 0, err
+	}
+	b := s.in[0]
+	s.before, s.in, s.read = s.in, s.in[1:], s.read+1
+	return b, nil
+}
+
+// UnreadByte takes back the last ReadByte.
+func (s *source) UnreadByte() error {
+	s.in, s.read = s.before, s.read-1
+	return nil
 }
 
 // events find the terminal event of server-sent events, as the HTML standard describes them: an event is lines up to an empty one, and
 // lines end with CR, LF, or both.
 type events struct {
 	progress
-	rules rules
+	ends ends
 
 	begun    bool // a line of an event that is not complete has begun
 	afterCR  bool // the last byte was a CR, so that an LF belongs to it
@@ -200,7 +289,9 @@ const (
 // byteOrderMark may stand before a text.
 var byteOrderMark = []byte("\ufeff")
 
-func newEvents(r rules) *events { return &events{rules: r, data: value{root: r.Watch}} }
+func newEvents(watched map[string]bool, ends ends) *events {
+	return &events{ends: ends, data: value{watched: watched}}
+}
 
 // Write reads what follows.
 func (e *events) Write(p []byte) {
@@ -302,7 +393,7 @@ func (e *events) pass() {
 
 // endEvent says what the event was that an empty line has ended.
 func (e *events) endEvent() {
-	if name, last := e.rules.Ends(Event{e.name, e.done, e.data.found}); name != "" {
+	if name, last := e.ends(Event{e.name, e.done, e.data.found}); name != "" {
 		e.terminal = cmp.Or(e.terminal, name) // the first one counts, since everything from there is held
 		e.final = e.final || last
 	}
@@ -318,121 +409,4 @@ func (e *events) Close() {
 	if e.begun {
 		e.endEvent()
 	}
-}
-
-// A lockstep decodes what is written to it, as far as that goes, before Write returns.
-type lockstep struct {
-	out     func(p []byte) // is given what was decoded
-	settled func(at int64) // is told when everything that follows from the first bytes written was given to out
-
-	in     []byte // what was written, and is not read yet
-	before []byte // in, before the last byte was read
-	piece  int    // how much of it a Read may take
-	read   int64  // bytes taken so far
-	ended  bool   // nothing more will be written
-	gave   bool   // something was given to out since settled was called
-	eager  bool   // the decoder asks for input only when it has given out everything
-	err    error  // why decoding ended
-	resume func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
-}
-
-// newLockstep returns a Lockstep that gives what it decodes to out, up to a limit, and tells settled from where on more input is needed.
-func newLockstep(encoding string, limit int64, out func([]byte), settled func(int64)) *lockstep {
-	l := &lockstep{out: out, settled: settled, eager: encoding == "br"}
-	l.resume, l.stop = iter.Pull(func(yield func(struct{}) bool) {
-		l.yield = yield
-		l.err = fault.Guard(func() error { return l.decode(encoding, limit) })
-		l.in = nil
-	})
-	return l
-}
-
-// Write decodes p. After the decoder has ended, it does nothing.
-func (l *lockstep) Write(p []byte) error {
-	if l.err == nil {
-		l.in, l.piece = p, 1+len(p)/64
-		l.resume()
-	}
-	return l.err
-}
-
-// Close tells the decoder that the body has ended.
-func (l *lockstep) Close() {
-	l.ended = true
-	if l.err == nil {
-		l.resume()
-	}
-	l.stop()
-}
-
-func (l *lockstep) decode(encoding string, limit int64) error {
-	d, err := observe.DecodeOne(encoding, (*source)(l))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := d.Read(buf)
-		if limit -= int64(n); limit < 0 {
-			return observe.ErrTooLong
-		}
-		if n > 0 {
-			l.gave = true
-			l.out(buf[:n])
-		}
-		if errors.Is(err, io.EOF) {
-			l.settled(l.read)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// source is what the decoder of a Lockstep reads.
-type source lockstep
-
-// more waits until there is a byte to read. The decoder asks for more when it has given out what it has decoded: brotli always, the others
-// if they have given out something since they last asked.
-func (s *source) more() error {
-	if s.gave || s.eager {
-		s.gave = false
-		s.settled(s.read)
-	}
-	for len(s.in) == 0 {
-		if s.ended || !s.yield(struct{}{}) {
-			return io.EOF
-		}
-	}
-	return nil
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if err := s.more(); err != nil {
-		return 0, err
-	}
-	n := copy(p, s.in[:min(s.piece, len(s.in))])
-	s.in, s.read = s.in[n:], s.read+int64(n)
-	return n, nil
-}
-
-func (s *source) ReadByte() (byte, error) {
-	if err := s.more(); err != nil {
-		return 0, err
-	}
-	b := s.in[0]
-	s.before, s.in, s.read = s.in, s.in[1:], s.read+1
-	return b, nil
-}
-
-// UnreadByte takes back the last ReadByte.
-func (s *source) UnreadByte() error {
-	s.in, s.read = s.before, s.read-1
-	return nil
 }

@@ -247,7 +247,7 @@ func FuzzEvents(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole, cut := newEvents(Models.rulesOf(nil)), newEvents(Models.rulesOf(nil))
+		whole, cut := newEvents(Models.Watch, modelEnd), newEvents(Models.Watch, modelEnd)
 		inPieces(t, whole, cut, body, int(size))
 		if whole.n != int64(len(body)) || cut.n != whole.n {
 			t.Fatalf("%d and %d bytes were read of %d", whole.n, cut.n, len(body))
@@ -356,7 +356,7 @@ func FuzzDocument(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole, cut := newDocument(Models.rulesOf(nil)), newDocument(Models.rulesOf(nil))
+		whole, cut := newDocument(Models.Watch, modelEnd), newDocument(Models.Watch, modelEnd)
 		inPieces(t, whole, cut, body, int(size))
 		if whole.n != int64(len(body)) || cut.n != whole.n {
 			t.Fatalf("%d and %d bytes were read of %d", whole.n, cut.n, len(body))
@@ -388,7 +388,7 @@ func FuzzLockstep(f *testing.F) {
 		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, encoding string, body []byte, size uint16) {
-		inner := newEvents(Models.rulesOf(nil))
+		inner := newEvents(Models.Watch, modelEnd)
 		c := newCompressed(encoding, 1<<16, inner)
 		defer c.Close()
 		var passed int64

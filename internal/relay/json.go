@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,63 +16,41 @@ type Member struct {
 	Long  bool   // Value is only the beginning, as it stands longer than 127 bytes
 }
 
-// A watch is a place in JSON, with the places in it that are watched.
-type watch struct {
-	path    string // "": only places in it are watched
-	members map[string]*watch
-	each    *watch // the elements of an array
-}
-
-// watching makes a tree of paths that are watched, such as "candidates/*/finishReason". "*" stands for each element of an array, and "~1" for a slash in a
-// name, as in a JSON pointer.
-func watching(paths []string) *watch {
-	root := &watch{}
+// watching makes of paths that are watched, such as "candidates/*/finishReason", a set that also has, with false, those that lead there. "*" stands for each
+// element of an array; in names, "~1" stands for a slash, as in a JSON pointer, and "~2" for an asterisk.
+func watching(paths []string) map[string]bool {
+	all := map[string]bool{"": false}
 	for _, path := range paths {
-		at := root
-		for step := range bytes.SplitSeq([]byte(path), []byte("/")) {
-			at = at.step(string(bytes.ReplaceAll(step, []byte("~1"), []byte("/"))))
+		for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path[:at], '/') {
+			all[path[:at]] = all[path[:at]]
 		}
-		at.path = path
+		all[path] = true
 	}
-	return root
+	return all
 }
 
-// step returns the place that a step leads to, and makes it if it is not there.
-func (w *watch) step(step string) *watch {
-	if step == "*" {
-		if w.each == nil {
-			w.each = &watch{}
-		}
-		return w.each
-	}
-	if w.members[step] == nil {
-		if w.members == nil {
-			w.members = map[string]*watch{}
-		}
-		w.members[step] = &watch{}
-	}
-	return w.members[step]
-}
+var escapes = strings.NewReplacer("~", "~0", "/", "~1", "*", "~2")
 
 // value reads one JSON value, and notes its members that are watched. It accepts more than JSON: what is not JSON is for others to refuse.
 type value struct {
-	root *watch
+	watched map[string]bool // as watching makes it
 
 	depth   int
-	within  []container // the containers that are watched, the outermost first; those in others are only counted
+	within  []container // the containers that lead to watched places, the outermost first; those in others are only counted
 	quoted  bool        // in a string
 	escaped bool        // the byte before was a backslash
-	key     bool        // in a watched object, a name is expected
+	key     bool        // in a container of within that is an object, a name is expected
 	text    []byte      // the string or, where it is watched, the number or word that is being read
-	plain   *watch      // where that number or word stands
+	plain   bool        // a number or word is being read, which stands at the following path
+	at      string
 	found   []Member
 	ended   bool
 }
 
 type container struct {
-	at    *watch
+	at    string
 	array bool
-	next  *watch // of an object: where the name that was read last leads; nil: it is not watched
+	next  string // where the next value in it stands; "": that is not watched, and leads to nothing that is
 }
 
 const (
@@ -131,12 +110,13 @@ func (v *value) byte(b byte) {
 	case ':', ' ', '\t', '\r', '\n':
 		v.endPlain()
 	default:
-		if v.plain == nil {
-			if v.plain, v.text = v.here(), v.text[:0]; v.plain == nil {
-				return
-			}
+		if !v.plain {
+			v.at, v.plain = v.here()
+			v.text = v.text[:0]
 		}
-		v.text = upTo(v.text, []byte{b}, longestText)
+		if v.plain {
+			v.text = upTo(v.text, []byte{b}, longestText)
+		}
 	}
 }
 
@@ -148,30 +128,38 @@ func (v *value) top() *container {
 	return nil
 }
 
-// here returns the place of the value that begins; nil: it is not watched.
-func (v *value) here() *watch {
+// here returns where the value stands that begins, and whether that is watched or leads to what is.
+func (v *value) here() (at string, known bool) {
 	if v.depth == 0 {
-		return v.root
+		return "", true
 	}
-	switch top := v.top(); {
-	case top == nil || v.key:
-		return nil
-	case top.array:
-		return top.at.each
-	default:
-		return top.next
+	if top := v.top(); top != nil && !v.key {
+		return top.next, top.next != ""
 	}
+	return "", false
 }
 
 func (v *value) open(b byte) {
-	at := v.here()
+	at, known := v.here()
 	v.note(at, jsontext.Kind(b), nil, false)
-	if v.depth++; at != nil && v.depth == len(v.within)+1 {
-		v.within = append(v.within, container{at: at, array: b == '['})
-		v.key = b == '{'
-	} else {
-		v.key = false
+	v.key = false
+	if v.depth++; !known || v.depth != len(v.within)+1 {
+		return
 	}
+	v.within, v.key = append(v.within, container{at: at, array: b == '['}), b == '{'
+	if b == '[' {
+		v.follow("*")
+	}
+}
+
+// follow notes what the name in the innermost container is of the value that comes next.
+func (v *value) follow(name string) {
+	top := v.top()
+	next := strings.TrimPrefix(top.at+"/"+name, "/")
+	if _, known := v.watched[next]; !known {
+		next = ""
+	}
+	top.next = next
 }
 
 func (v *value) close() {
@@ -191,42 +179,39 @@ func (v *value) endText() {
 		}
 	}
 	if v.key {
-		top := v.top()
-		top.next, v.key = top.at.members[string(text)], false
+		v.key = false
+		v.follow(escapes.Replace(string(text)))
 		return
 	}
-	v.note(v.here(), '"', text, long)
+	at, _ := v.here()
+	v.note(at, '"', text, long)
 }
 
 // endPlain ends a number or a word.
 func (v *value) endPlain() {
-	if v.plain == nil {
-		return
+	if v.plain {
+		v.plain = false
+		v.note(v.at, jsontext.Value(v.text).Kind(), v.text, len(v.text) == longestText)
 	}
-	v.note(v.plain, jsontext.Value(v.text).Kind(), v.text, len(v.text) == longestText)
-	v.plain = nil
 }
 
 // note keeps a value that is watched.
-func (v *value) note(at *watch, kind jsontext.Kind, text []byte, long bool) {
-	if at == nil || at.path == "" {
-		return
-	}
-	known := func(m Member) bool { return m.Path == at.path && m.Kind == kind && m.Value == string(text) }
-	if len(v.found) < mostFound && !slices.ContainsFunc(v.found, known) {
-		v.found = append(v.found, Member{at.path, kind, string(text), long})
+func (v *value) note(at string, kind jsontext.Kind, text []byte, long bool) {
+	known := func(m Member) bool { return m.Path == at && m.Kind == kind && m.Value == string(text) }
+	if v.watched[at] && len(v.found) < mostFound && !slices.ContainsFunc(v.found, known) {
+		v.found = append(v.found, Member{at, kind, string(text), long})
 	}
 }
 
 // reset makes v ready for another value.
 func (v *value) reset() {
-	*v = value{root: v.root, within: v.within[:0], text: v.text[:0], found: v.found[:0]}
+	*v = value{watched: v.watched, within: v.within[:0], text: v.text[:0], found: v.found[:0]}
 }
 
 // A document finds the end of a JSON document. If it is an array, as Gemini streams them, it finds the element that is a terminal event.
 type document struct {
 	progress
-	rules   rules
+	ends    ends
 	state   documentState
 	element value
 }
@@ -242,7 +227,9 @@ const (
 	manyDocuments // one after the other: only the end of the last one is the end, and nothing tells which that is
 )
 
-func newDocument(r rules) *document { return &document{rules: r, element: value{root: r.Watch}} }
+func newDocument(watched map[string]bool, ends ends) *document {
+	return &document{ends: ends, element: value{watched: watched}}
+}
 
 // Write reads what follows.
 func (d *document) Write(p []byte) {
@@ -323,7 +310,7 @@ func (d *document) within(p []byte) int {
 	case ended:
 		d.state = inArray
 		if d.terminal == "" {
-			d.terminal, _ = d.rules.Ends(Event{Members: d.element.found})
+			d.terminal, _ = d.ends(Event{Members: d.element.found})
 		}
 		d.pass()
 	}

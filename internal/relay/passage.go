@@ -45,48 +45,59 @@ type passage struct {
 
 // begin shows a call to the witness. It fails with a *Refusal if the call must not be forwarded.
 func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
-	p := &passage{r: r, call: call, caller: ctx, closed: make(chan struct{})}
-	err := r.beginning(ctx, call, &p.exchange)
+	exchange, err := r.beginning(ctx, call)
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		return nil, refusal
 	}
-	if call.Upgrade != "" {
-		p.exchange = nil // whatever the witness says
-		r.missed(call, ErrUpgrade)
-		return p, nil
-	}
-	if err == nil {
-		return p, nil
-	}
-	if r.Mode == Closed {
+	if err != nil {
 		r.Log.Error("relay: a call is refused, since its beginning could not be recorded", "call", call.ID, "error", err)
-		return nil, &Refusal{Status: http.StatusServiceUnavailable, Reason: "the recorder cannot record this call now, so it was not forwarded; try again later"}
+		return nil, refuse(http.StatusServiceUnavailable, "the recorder cannot record this call now, so it was not forwarded; try again later")
 	}
-	r.missed(call, fmt.Errorf("recording its beginning: %w", err))
-	return p, nil
+	return &passage{r: r, call: call, exchange: exchange, caller: ctx, closed: make(chan struct{})}, nil
 }
 
-// beginning has the witness begin an exchange, which is nil after an error.
-func (r *relay) beginning(ctx context.Context, call *Call, exchange *Exchange) error {
+// beginning has the witness begin an exchange. In open mode, a call passes without one if the witness fails, but not if it refuses the call.
+func (r *relay) beginning(ctx context.Context, call *Call) (exchange Exchange, err error) {
 	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
 	defer cancel()
-	err := fault.Guard(func() (err error) {
-		*exchange, err = r.witness.Begin(limited, call)
+	err = fault.Guard(func() (err error) {
+		exchange, err = r.witness.Begin(limited, call)
 		return err
 	})
-	if err != nil {
-		*exchange = nil
+	if _, refused := errors.AsType[*Refusal](err); refused || err != nil && r.Mode == Closed && call.Upgrade == "" {
+		return nil, err
 	}
-	return err
+	switch {
+	case call.Upgrade != "": // whatever the witness says
+		r.missed(call, ErrUpgrade)
+	case err != nil:
+		r.missed(call, fmt.Errorf("recording its beginning: %w", err))
+	default:
+		return exchange, nil
+	}
+	return nil, nil
 }
 
-// ending has the witness end an exchange. ctx ends nothing before the time for that is over.
-func (r *relay) ending(ctx context.Context, exchange Exchange, outcome *Outcome) error {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.EndTimeout)
-	defer cancel()
-	if err := fault.Guard(func() error { return exchange.End(limited, outcome) }); err != nil {
-		return notRecorded(err)
+// ending has the witness end an exchange. Closed mode waits for it, and returns why it failed; open mode does not, and calls done afterwards. ctx ends nothing
+// before the time for that is over.
+func (r *relay) ending(ctx context.Context, call *Call, exchange Exchange, outcome *Outcome, done func()) error {
+	end := func() error {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.EndTimeout)
+		defer cancel()
+		if err := fault.Guard(func() error { return exchange.End(limited, outcome) }); err != nil {
+			return notRecorded(err)
+		}
+		return nil
 	}
+	if r.Mode == Closed {
+		return end()
+	}
+	r.late.Go(func() {
+		if err := end(); err != nil {
+			r.missed(call, err)
+		}
+		done()
+	})
 	return nil
 }
 
@@ -175,28 +186,30 @@ func (p *passage) answered(answer *http.Response) {
 
 // finderFor returns a finder for the answer. If the request is so hostile that the protocol fails to read it, the last bytes of the answer are held.
 func (p *passage) finderFor(answer *http.Response) (f finder) {
-	if !p.r.guarded("reading which answer a request asks for", p.call, func() { f = finderFor(answer, p.rules(), p.r.MaxDecoded, p.http10) }) {
+	if !p.r.guarded("reading which answer a request asks for", p.call, func() {
+		f = finderFor(answer, p.call.Speaks.Watch, p.ends(), p.r.MaxDecoded, p.http10)
+	}) {
 		return blind(0)
 	}
 	return f
 }
 
-// rules are how the answer ends, and note an endpoint where clients of MCP look for one.
-func (p *passage) rules() rules {
-	rules := p.call.Speaks.rulesOf(p.call.Request)
-	if ends := rules.Ends; p.call.Speaks == MCP && p.call.Method == http.MethodGet {
-		rules.Ends = func(e Event) (string, bool) {
-			if e.Type != endpoint {
-				return ends(e)
-			}
-			if !p.endpoint {
-				p.r.Log.Warn("relay: "+oldTransport, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode)
-			}
-			p.endpoint = true
-			return endpoint, false
-		}
+// ends says how the answer ends, and notes an endpoint where clients of MCP look for one.
+func (p *passage) ends() ends {
+	ends := p.call.Speaks.Ends(p.call.Request)
+	if p.call.Speaks != MCP || p.call.Method != http.MethodGet {
+		return ends
 	}
-	return rules
+	return func(e Event) (string, bool) {
+		if e.Type != endpoint {
+			return ends(e)
+		}
+		if !p.endpoint {
+			p.r.Log.Warn("relay: "+oldTransport, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode)
+		}
+		p.endpoint = true
+		return endpoint, false
+	}
 }
 
 // watch cancels the request when the client leaves, at once or after the time to drain.
@@ -366,7 +379,6 @@ func (p *passage) readTail(tail chan<- tailRead) {
 // finish fixes the outcome, and has the call recorded.
 func (p *passage) finish() {
 	p.finished = true
-	cut := p.recorded
 	o := &p.outcome
 	o.At = time.Now()
 	o.Ended, o.Reason = p.ended()
@@ -385,9 +397,10 @@ func (p *passage) finish() {
 		}
 		o.Terminal = p.finder.Found()
 	}
-	p.record()
-	if p.recorded == nil {
-		p.recorded = cut
+	if p.exchange != nil {
+		if err := p.r.ending(p.caller, p.call, p.exchange, o, p.release); err != nil {
+			p.recorded = err
+		}
 	}
 }
 
@@ -412,23 +425,6 @@ func (p *passage) ended() (Ended, error) {
 		return Complete, nil
 	}
 	return UpstreamCut, p.over
-}
-
-// record calls End: closed mode waits for it, open mode does not.
-func (p *passage) record() {
-	if p.exchange == nil {
-		return
-	}
-	if p.r.Mode == Closed {
-		p.recorded = p.r.ending(p.caller, p.exchange, &p.outcome)
-		return
-	}
-	p.r.late.Go(func() {
-		if err := p.r.ending(p.caller, p.exchange, &p.outcome); err != nil {
-			p.r.missed(p.call, err)
-		}
-		p.release()
-	})
 }
 
 // left notes that the client has left before it got the last n bytes that Read returned.

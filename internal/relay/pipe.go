@@ -31,16 +31,18 @@ type Pipe struct {
 	client, server *side
 	calls          sync.WaitGroup // being recorded
 
-	stop    chan struct{} // closed when nothing may pass any more
-	stopped sync.Once
-	gone    atomic.Bool // the client has ended its side
+	live context.Context // after its end nothing may pass any more; the cause says why, or is errOver
+	stop context.CancelCauseFunc
+	gone atomic.Bool // the client has ended its side
 
 	mu      sync.Mutex // held while the following is used
 	version string
 	tally   tally // what passed uncounted
 	over    bool  // no more calls begin
-	why     error
 }
+
+// errOver is why a pipe stops that came to its end.
+var errOver = errors.New("the pipe has ended")
 
 // PipeOptions tell what a Pipe says of the server.
 type PipeOptions struct {
@@ -60,7 +62,8 @@ func NewPipe(witness Witness, o Options, about PipeOptions) (*Pipe, error) {
 		return nil, err
 	}
 	about.Server = r.fingerprint(about.Server)
-	p := &Pipe{relay: r, about: about, stop: make(chan struct{}), tally: tally{}}
+	p := &Pipe{relay: r, about: about, tally: tally{}}
+	p.live, p.stop = context.WithCancelCause(context.Background())
 	p.client, p.server = newSide(p, "client"), newSide(p, "server")
 	p.client.other, p.server.other = p.server, p.client
 	return p, nil
@@ -68,18 +71,19 @@ func NewPipe(witness Witness, o Options, about PipeOptions) (*Pipe, error) {
 
 // A side is one of the two that speak.
 type side struct {
-	questions
 	pipe  *Pipe
 	name  string
 	other *side
 	from  *bufio.Reader
 	queue chan *line // in their order: each goes on once it is recorded
-	pings map[string]int
+
+	pings   map[string]int
+	asked   map[string][]*question // that have no answer yet, by id
+	watched map[string]*question   // of these, by the token of their progress
 }
 
 func newSide(p *Pipe, name string) *side {
-	waiting := questions{asked: map[string][]*question{}, watched: map[string]*question{}}
-	return &side{questions: waiting, pipe: p, name: name, queue: make(chan *line, 64), pings: map[string]int{}}
+	return &side{pipe: p, name: name, queue: make(chan *line, 64), pings: map[string]int{}, asked: map[string][]*question{}, watched: map[string]*question{}}
 }
 
 // Run passes messages until the server ends its side and all of it has passed, or until something cannot be recorded in closed mode, which it returns. When
@@ -98,13 +102,14 @@ func (p *Pipe) Run(client io.Reader, toClient io.Writer, server io.Reader, toSer
 	}()
 	select {
 	case <-done:
-	case <-p.stop:
+	case <-p.live.Done():
 		_ = toServer.Close()
 	}
 	p.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.why
+	if why := context.Cause(p.live); why != errOver {
+		return why
+	}
+	return nil
 }
 
 // end records the calls that have no answer.
@@ -112,9 +117,9 @@ func (p *Pipe) end() {
 	p.mu.Lock()
 	p.over = true
 	ended, reason := UpstreamCut, error(Reason("the other side ended without an answer"))
-	switch {
-	case p.why != nil:
-		ended, reason = RecorderCut, p.why
+	switch why := context.Cause(p.live); {
+	case why != nil:
+		ended, reason = RecorderCut, why
 	case p.gone.Load():
 		ended, reason = ClientGone, ErrClientGone
 	}
@@ -125,22 +130,12 @@ func (p *Pipe) end() {
 	p.mu.Unlock()
 	for _, q := range left {
 		if err := p.finish(q, ended, reason); err != nil {
-			p.fail(err)
+			p.stop(err)
 		}
 	}
-	p.stopped.Do(func() { close(p.stop) })
+	p.stop(errOver)
 	p.calls.Wait()
 	p.late.Wait()
-}
-
-// fail stops the pipe: what is not recorded does not pass.
-func (p *Pipe) fail(why error) {
-	p.mu.Lock()
-	if p.why == nil {
-		p.why = why
-	}
-	p.mu.Unlock()
-	p.stopped.Do(func() { close(p.stop) })
 }
 
 // read reads the lines of a side, has each recorded and puts it into the queue, until the side ends or nothing may pass any more.
@@ -171,30 +166,26 @@ func (s *side) send(l *line, err error) bool {
 	p := s.pipe
 	if l.rest == nil && l.body.lost != nil {
 		p.free(l)
-		p.fail(fmt.Errorf("a message of the %s cannot be recorded: %w", s.name, err))
+		p.stop(fmt.Errorf("a message of the %s cannot be recorded: %w", s.name, err))
 		return false
 	}
-	l.refs.Add(1) // for who records it
 	record, over := s.take(l)
 	if over {
-		p.free(l)
 		p.free(l)
 		return false
 	}
 	if record == nil {
-		p.free(l)
 		l.ready <- nil
 	} else {
 		go func() {
 			defer p.calls.Done()
-			defer p.free(l)
 			l.ready <- record()
 		}()
 	}
 	select {
 	case s.queue <- l:
 		return true
-	case <-p.stop:
+	case <-p.live.Done():
 		p.free(l)
 		return false
 	}
@@ -215,44 +206,28 @@ func (s *side) take(l *line) (record func() error, over bool) {
 	return record, false
 }
 
-// write writes lines as soon as they may go on. lost is called when nobody takes them any more.
+// write writes each line once it may go on, until one may not. lost is called when nobody takes them any more; the others are read all the same.
 func (s *side) write(to io.Writer, lost func()) {
+	lost = sync.OnceFunc(lost)
+	out := bufio.NewWriterSize(struct{ io.Writer }{to}, 32<<10) // a short line is written at once
 	for l := range s.queue {
-		ok := s.let(l, &to, lost)
+		err := errOver
+		select {
+		case err = <-l.ready:
+		case <-s.pipe.live.Done():
+		}
+		if err == nil {
+			if err = l.write(out); err != nil && !errors.Is(err, errUnreadable) {
+				lost()
+				err = nil
+			}
+		}
 		s.pipe.free(l)
-		if !ok {
+		if err != nil {
+			s.pipe.stop(err)
 			return
 		}
 	}
-}
-
-// let writes a line once it may go on, unless nobody takes it. It reports whether others may follow.
-func (s *side) let(l *line, to *io.Writer, lost func()) bool {
-	select {
-	case err := <-l.ready:
-		if err != nil {
-			s.pipe.fail(err)
-			return false
-		}
-	case <-s.pipe.stop:
-		return false
-	}
-	if *to != nil {
-		err := l.write(*to)
-		if errors.Is(err, errUnreadable) {
-			s.pipe.fail(err)
-			return false
-		}
-		if err != nil {
-			*to = nil
-			lost()
-		}
-	}
-	if l.rest != nil {
-		for range l.rest { // what nobody takes
-		}
-	}
-	return true
 }
 
 // sort tells questions, answers and other lines apart.
@@ -350,8 +325,8 @@ type line struct {
 	feed     bool      // it has one
 	messages []message // nil: it is nothing that can be read
 	rest     chan []byte
-	ready    chan error // whether it may go on
-	refs     atomic.Int32
+	ready    chan error   // whether it may go on
+	refs     atomic.Int32 // that need the copy: who writes it, and the calls that it begins or ends
 }
 
 // free gives a line's copy back, once nobody else needs it.
@@ -413,7 +388,7 @@ func (s *side) pass(l *line) error {
 		l.feed = len(part) > 0 && part[len(part)-1] == '\n'
 		select {
 		case l.rest <- append([]byte(nil), part...):
-		case <-s.pipe.stop:
+		case <-s.pipe.live.Done():
 			return nil
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -423,39 +398,27 @@ func (s *side) pass(l *line) error {
 	return nil
 }
 
-// write writes a line as it came.
-func (l *line) write(to io.Writer) error {
-	if l.rest == nil && l.body.Kept < smallLine {
-		text := make([]byte, l.body.Kept, l.body.Kept+1)
-		if _, err := io.ReadFull(l.body.Open(), text); err != nil {
-			return errors.Join(errUnreadable, err)
-		}
-		if l.feed {
-			text = append(text, '\n')
-		}
-		_, err := to.Write(text)
-		return err
+// write writes a line as it came. Of one whose rest is not kept, it reads that to its end, also if nobody takes it.
+func (l *line) write(to *bufio.Writer) error {
+	n, err := io.Copy(to, copyOf{l.body.Open()})
+	if err == nil && n < l.body.Kept {
+		err = errUnreadable
 	}
-	if _, err := io.Copy(to, copyOf{l.body.Open()}); err != nil {
-		return err
+	if l.rest == nil && l.feed && err == nil {
+		err = to.WriteByte('\n')
 	}
-	if l.rest == nil {
-		if l.feed {
-			_, err := to.Write([]byte{'\n'})
-			return err
-		}
-		return nil
-	}
-	for part := range l.rest {
-		if _, err := to.Write(part); err != nil {
-			return err
+	if l.rest != nil {
+		for part := range l.rest {
+			if err == nil {
+				_, err = to.Write(part)
+			}
 		}
 	}
-	return nil
+	if err == nil {
+		err = to.Flush()
+	}
+	return err
 }
-
-// smallLine is how long a line is that is written at once.
-const smallLine = 32 << 10
 
 // errUnreadable says that the copy of a line, from which it is written, cannot be read.
 var errUnreadable = errors.New("the copy of a message cannot be read")
@@ -483,32 +446,26 @@ type question struct {
 	token    string
 }
 
-// questions are those of one side that have no answer yet.
-type questions struct {
-	asked   map[string][]*question // by id
-	watched map[string]*question   // by the token of their progress
-}
-
 // ask notes a request that waits for an answer.
-func (a *questions) ask(q *question, m *message) {
+func (s *side) ask(q *question, m *message) {
 	if !q.waiting[m.id] {
 		q.waiting[m.id] = true
-		a.asked[m.id] = append(a.asked[m.id], q)
+		s.asked[m.id] = append(s.asked[m.id], q)
 	}
 	if m.wants != "" {
 		q.token = m.wants
-		a.watched[m.wants] = q
+		s.watched[m.wants] = q
 	}
 }
 
 // answered gives a line to the question that it answers, and returns that; nil: there is none.
-func (a *questions) answered(id string, l *line) *question {
-	list := a.asked[id]
+func (s *side) answered(id string, l *line) *question {
+	list := s.asked[id]
 	if len(list) == 0 {
 		return nil
 	}
 	q := list[0]
-	a.drop(id, q)
+	s.drop(id, q)
 	if n := len(q.answers); n == 0 || q.answers[n-1] != l {
 		l.refs.Add(1)
 		q.answers = append(q.answers, l)
@@ -517,31 +474,31 @@ func (a *questions) answered(id string, l *line) *question {
 }
 
 // drop forgets that a question waits for the answer with an id.
-func (a *questions) drop(id string, q *question) {
-	if a.asked[id] = slices.DeleteFunc(a.asked[id], func(other *question) bool { return other == q }); len(a.asked[id]) == 0 {
-		delete(a.asked, id)
+func (s *side) drop(id string, q *question) {
+	if s.asked[id] = slices.DeleteFunc(s.asked[id], func(other *question) bool { return other == q }); len(s.asked[id]) == 0 {
+		delete(s.asked, id)
 	}
 	delete(q.waiting, id)
-	if a.watched[q.token] == q && len(q.waiting) == 0 {
-		delete(a.watched, q.token)
+	if s.watched[q.token] == q && len(q.waiting) == 0 {
+		delete(s.watched, q.token)
 	}
 }
 
 // left takes the questions out that have no answer.
-func (a *questions) left() []*question {
+func (s *side) left() []*question {
 	once := map[*question]bool{}
-	for _, list := range a.asked {
+	for _, list := range s.asked {
 		for _, q := range list {
 			once[q] = true
 		}
 	}
-	clear(a.asked)
+	clear(s.asked)
 	return slices.Collect(maps.Keys(once))
 }
 
 // count counts a message that has no record of its own, with the question whose progress it tells of, or else alone.
-func (a *questions) count(m *message, t tally) {
-	if q := a.watched[m.progress]; q != nil && m.progress != "" {
+func (s *side) count(m *message, t tally) {
+	if q := s.watched[m.progress]; q != nil && m.progress != "" {
 		q.progress++
 		return
 	}
@@ -564,16 +521,11 @@ func (t tally) with(q *question) (list []string) {
 }
 
 // show tells the witness that a call begins.
-func (r *relay) show(q *question) error {
+func (r *relay) show(q *question) (err error) {
 	defer close(q.began)
-	err := r.beginning(context.Background(), q.call, &q.exchange)
-	if err == nil {
-		return nil
-	}
-	if _, refused := errors.AsType[*Refusal](err); refused || r.Mode == Closed {
+	if q.exchange, err = r.beginning(context.Background(), q.call); err != nil {
 		return notRecorded(err)
 	}
-	r.missed(q.call, fmt.Errorf("recording its beginning: %w", err))
 	return nil
 }
 
@@ -589,15 +541,8 @@ func (r *relay) recorded(q *question, o *Outcome) error {
 	}
 	if r.Mode == Closed {
 		defer r.freeAll(q, joined)
-		return r.ending(context.Background(), q.exchange, o)
 	}
-	r.late.Go(func() {
-		if err := r.ending(context.Background(), q.exchange, o); err != nil {
-			r.missed(q.call, err)
-		}
-		r.freeAll(q, joined)
-	})
-	return nil
+	return r.ending(context.Background(), q.call, q.exchange, o, func() { r.freeAll(q, joined) })
 }
 
 // response fills in the answer: its line or, of a batch, its lines. It returns the copy that it made of several.

@@ -18,11 +18,13 @@ import (
 type Protocol struct {
 	Name string
 	// Watch has the places of an Event's Members in its data, and in the elements of an array that an answer streams.
-	Watch *watch
-	// Ends returns a function that names the terminal events of the answer to a request. Last says that nothing can follow such an event. The
-	// function is called for one event after the other.
-	Ends func(request *Body) func(Event) (name string, last bool)
+	Watch map[string]bool
+	// Ends returns what names the terminal events of the answer to a request.
+	Ends func(request *Body) ends
 }
+
+// ends names a terminal event. Last says that nothing can follow it. It is called for one event after the other.
+type ends = func(Event) (name string, last bool)
 
 // An Event is what is known of an event of an answer. It is valid until the function that gets it returns.
 type Event struct {
@@ -31,15 +33,9 @@ type Event struct {
 	Members []Member
 }
 
-// rules are how an answer ends.
-type rules struct {
-	Watch *watch                               // which members an Event has
-	Ends  func(Event) (name string, last bool) // names a terminal event. Last says that nothing can follow it
-}
-
 // Models are the protocols of model providers. All of them share one way, as their events differ.
 var Models = &Protocol{Name: "models", Watch: watching([]string{"type", finishReason}),
-	Ends: func(*Body) func(Event) (string, bool) { return modelEnd }}
+	Ends: func(*Body) ends { return modelEnd }}
 
 // finishReason is the member of Gemini's chunks that tells that a candidate is finished. Other candidates may follow.
 const finishReason = "candidates/*/finishReason"
@@ -72,18 +68,13 @@ func modelEnd(e Event) (string, bool) {
 	return finished, false
 }
 
-// rulesOf returns the rules for the answer to a request.
-func (p *Protocol) rulesOf(request *Body) rules {
-	return rules{Watch: p.Watch, Ends: p.Ends(request)}
-}
-
 // A2A is the protocol of agents that answer messages, versions 0.3 and 1.0, by JSON-RPC and by HTTP with JSON. Its streams have
 // an event for each change of a task, alone or as the result of a JSON-RPC response.
 //
 // An agent ends its answer with a message, with an error, with an event that is final (0.3), or with a task that has come to an end or waits for the caller
 // (1.0). A task that waits for an authorisation goes on by itself when it has it, so that is no end. Nor is a task that is given as it stands and waits for
 // its caller.
-var A2A = &Protocol{Name: "a2a", Watch: watching(watchedOfA2A()), Ends: func(*Body) func(Event) (string, bool) { return a2aEnd }}
+var A2A = &Protocol{Name: "a2a", Watch: watching(watchedOfA2A()), Ends: func(*Body) ends { return a2aEnd }}
 
 // watchedOfA2A are the places of an event, within a JSON-RPC response or alone. Version 0.3 has kind (message, task, status-update or artifact-update), final
 // and status/state, and by HTTP with JSON msg and statusUpdate/final.
@@ -149,7 +140,7 @@ const (
 	endpoint = "endpoint"
 )
 
-func endsOfMCP(request *Body) func(Event) (string, bool) {
+func endsOfMCP(request *Body) ends {
 	waiting := map[string]bool{}
 	if asked, err := request.messages(); err == nil {
 		for _, m := range asked {
@@ -263,7 +254,7 @@ const mostMessages = 1000
 
 func newMessages() *messages {
 	m := &messages{}
-	m.document = newDocument(rules{Watch: watchOfMCP, Ends: m.element})
+	m.document = newDocument(watchOfMCP, m.element)
 	return m
 }
 
