@@ -16,9 +16,6 @@ import (
 
 // View computes the result. Its error says that the facts contradict themselves: they have one record twice.
 func (f *Facts) View() (*View, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
 	c := &computation{facts: f, policy: f.Policy, records: map[evidence.Digest]*RecordFact{}, classes: map[classKey]*class{}, rests: map[evidence.Digest]bool{},
 		logged: map[evidence.Digest]bool{}, judging: map[evidence.Digest]bool{}, aside: map[evidence.Digest]bool{}, heeded: map[evidence.Digest]bool{}}
 	seen := map[evidence.Digest]bool{}
@@ -433,10 +430,7 @@ func (c *computation) sort() {
 	slices.SortFunc(v.LeftOut, func(a, b Omission) int {
 		return cmp.Or(cmp.Compare(a.What, b.What), compareDigests(a.Record, b.Record), cmp.Compare(a.Rule, b.Rule))
 	})
-	v.RestsOn = slices.SortedFunc(maps.Keys(c.rests), compareDigests)
-	if v.RestsOn == nil {
-		v.RestsOn = []evidence.Digest{}
-	}
+	v.RestsOn = filled(slices.SortedFunc(maps.Keys(c.rests), compareDigests))
 }
 
 func compareDigests(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) }

@@ -22,11 +22,8 @@
 package reputation
 
 import (
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 	"jurat/jury"
@@ -213,89 +210,11 @@ func (f *Facts) all() (list []stood) {
 	return list
 }
 
-// ParseFacts reads facts. It is strict.
-func ParseFacts(doc []byte) (*Facts, error) {
-	f := new(Facts)
-	if err := json.Unmarshal(doc, f, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading facts: %w", evidence.Steady(err))
-	}
-	return f, f.check()
-}
-
 // Marshal writes facts in canonical form.
 func (f *Facts) Marshal() ([]byte, error) { return canonical(f) }
 
-func (f *Facts) check() error {
-	if f.Format != FactsFormat {
-		return fmt.Errorf("reading facts: format is %q, want %q", evidence.Abbreviate(f.Format), FactsFormat)
-	}
-	if f.Policy == nil {
-		return fmt.Errorf("reading facts: the policy is missing")
-	}
-	f.Policy.tidy()
-	if err := f.Policy.check(); err != nil {
-		return fmt.Errorf("reading facts: policy: %w", err)
-	}
-	if f.Identity.Name == "" {
-		return fmt.Errorf("reading facts: the identity has no name")
-	}
-	if err := f.checkValues(); err != nil {
-		return fmt.Errorf("reading facts: %w", err)
-	}
-	return nil
-}
-
-// Limits of what facts hold: the last second of the year 9999, and the largest number that JSON holds exactly.
-const (
-	lastSecond = 253_402_300_799
-	maxExact   = 1<<53 - 1
-)
-
-// checkValues refuses what no verification finds.
-func (f *Facts) checkValues() error {
-	times, numbers := []int64{f.At}, []int64{}
-	positions := []jury.Position{}
-	for _, k := range f.Identity.Keys {
-		times = append(times, k.From, k.To, k.Revoked)
-	}
-	for _, r := range f.all() {
-		times, numbers = append(times, r.Time, r.Independent), append(numbers, r.Index)
-	}
-	for i := range f.Trials {
-		numbers, positions = append(numbers, f.Trials[i].CaseSeq), append(positions, f.Trials[i].Position)
-		for _, d := range f.Trials[i].Decisions {
-			positions = append(positions, d.Position)
-		}
-	}
-	for _, r := range f.Revocations {
-		times = append(times, r.From)
-	}
-	for _, c := range f.Counted {
-		numbers = append(numbers, c.Index, c.Seq)
-		if c.Of != OfActor && c.Of != OfSubject {
-			return fmt.Errorf("counted: %q is neither %q nor %q", evidence.Abbreviate(string(c.Of)), OfActor, OfSubject)
-		}
-	}
-	for i := range f.Logs {
-		numbers = append(numbers, f.Logs[i].Size, f.Logs[i].Counts)
-	}
-	for _, t := range times {
-		if t < 0 || t > lastSecond {
-			return fmt.Errorf("a time of %d seconds is not between 1970 and 9999", t)
-		}
-	}
-	for _, n := range numbers {
-		if n < 0 || n > maxExact {
-			return fmt.Errorf("the number %d is out of range", n)
-		}
-	}
-	for _, p := range positions {
-		if p != "" && badness[p] == 0 {
-			return fmt.Errorf("unknown position %q", evidence.Abbreviate(string(p)))
-		}
-	}
-	return nil
-}
+// lastSecond is that of the year 9999.
+const lastSecond = 253_402_300_799
 
 // when is the time that counts by the policy.
 func (p *Policy) when(s Standing) int64 {

@@ -3,11 +3,11 @@ package reputation
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"math/big"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"jurat/evidence"
 	"jurat/jury"
@@ -33,15 +33,13 @@ func (c *computation) scored(key classKey, from *class) Class {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.place.Origin, b.place.Origin), cmp.Compare(a.place.Index, b.place.Index), compareDigests(a.place.Digest, b.place.Digest))
 	})
 	t := &tally{c: c, units: map[evidence.Digest]*Unit{}, later: from.later(c.policy)}
-	t.made = Class{Class: key.name, Panel: from.panel, Judges: judges(from.verdicts), Units: []Unit{}, Moves: []Move{}}
+	t.made = Class{Class: key.name, Panel: from.panel, Judges: judges(from.verdicts), Moves: []Move{}, Status: Scored}
 	t.shown = c.view.Outcome != verify.Refuted && !c.unproved && (key.name != Rules || c.policy.RuleJuries)
 	for _, v := range from.verdicts {
 		c.rests[v.place.Digest] = true
 		t.takeAll(v)
 	}
-	for _, digest := range slices.SortedFunc(maps.Keys(t.units), compareDigests) {
-		t.made.Units = append(t.made.Units, *t.units[digest])
-	}
+	t.made.Units = sorted(t.units, compareDigests)
 	t.made.Months, t.made.Bounds = months(t.made.Units), t.bounds()
 	switch {
 	case c.view.Outcome == verify.Refuted:
@@ -52,8 +50,6 @@ func (c *computation) scored(key classKey, from *class) Class {
 		t.made.Status = Uncounted
 	case t.made.Bounds == nil:
 		t.made.Status = TooFew
-	default:
-		t.made.Status = Scored
 	}
 	return t.made
 }
@@ -154,11 +150,7 @@ func months(units []Unit) []Month {
 			m.Neither++
 		}
 	}
-	made := []Month{}
-	for _, name := range slices.Sorted(maps.Keys(count)) {
-		made = append(made, *count[name])
-	}
-	return made
+	return sorted(count, strings.Compare)
 }
 
 // take takes one verdict on one unit: the first, and later ones that are worse. shared is how often it is halved.
@@ -204,25 +196,22 @@ func (t *tally) bounds() *Bounds {
 	if !t.shown || good+bad < t.c.policy.Minimum*one {
 		return nil
 	}
-	b := wilson(good, bad)
-	return &b
+	return new(wilson(good, bad))
 }
 
 // judges lists who had a part in verdicts.
 func judges(verdicts []*verdict) []Judge {
-	count := map[Judge]int64{}
+	count := map[[2]string]*Judge{} // by role and name
 	for _, v := range verdicts {
 		for _, r := range v.raters {
-			count[Judge{Role: r.Role, Name: r.Name}]++
+			key := [2]string{string(r.Role), r.Name}
+			if count[key] == nil {
+				count[key] = &Judge{Role: r.Role, Name: r.Name}
+			}
+			count[key].Verdicts++
 		}
 	}
-	made := []Judge{}
-	for judge, n := range count {
-		judge.Verdicts = n
-		made = append(made, judge)
-	}
-	slices.SortFunc(made, func(a, b Judge) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name)) })
-	return made
+	return sorted(count, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
 // one is the weight of an observation. Those of a verdict over several records weigh a half, a quarter and so on, down to 1; so all sums are whole.
@@ -439,14 +428,12 @@ func (l *counts) areUnproved(total int64, entries []evidence.Digest) bool {
 
 // Explain traces each digit of the view back to records, a line at a time: which verdicts stand on each unit, what it weighs and
 // why, and how the bounds follow from the sums. A name or id in a line may be hostile text: the caller must make it inert.
-func (v *View) Explain() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		more := true
-		say := func(format string, args ...any) { more = more && yield(fmt.Sprintf(format, args...)) }
-		for i := range v.Classes {
-			v.Classes[i].explain(v.Minimum, say)
-		}
+func (v *View) Explain() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	for i := range v.Classes {
+		v.Classes[i].explain(v.Minimum, say)
 	}
+	return lines
 }
 
 // Title names a class for people.

@@ -283,7 +283,7 @@ func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
 		p.text("  ", line)
 	}
 	if c.Explain {
-		for line := range v.Explain() {
+		for _, line := range v.Explain() {
 			p.line("%s", inert(line))
 		}
 	}

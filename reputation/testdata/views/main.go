@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-json-experiment/json"
+
 	"jurat/reputation"
 )
 
@@ -22,8 +24,8 @@ func run(file string) error {
 		return err
 	}
 	for line := range bytes.Lines(doc) {
-		f, err := reputation.ParseFacts(line)
-		if err != nil {
+		f := new(reputation.Facts)
+		if err := json.Unmarshal(line, f, json.RejectUnknownMembers(true)); err != nil {
 			return err
 		}
 		v, err := f.View()
