@@ -18,7 +18,6 @@ import (
 
 	"jurat/internal/llm/llmtest"
 	"jurat/internal/must"
-	"jurat/jurattest"
 	"jurat/jury"
 )
 
@@ -113,11 +112,6 @@ func withoutKeys(t *testing.T) {
 
 type object = map[string]any
 
-// answer returns a model's answer that gives each axis the same percentage of its maximum.
-func answer(c llmtest.Call, position jury.Position, percent int, change func(object)) string {
-	return jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, position, percent, change)
-}
-
 // labCases writes so many good and as many failed cases. What a model can see of the outcome is a word in the conversation.
 func labCases(t *testing.T, each int) string {
 	t.Helper()
@@ -163,7 +157,7 @@ func labPanel(t *testing.T, name string, server *llmtest.Server, rest string) st
 
 // failing is an answer that fails the run, with what it found.
 func failing(c llmtest.Call) llmtest.Reply {
-	return llmtest.Reply{Text: answer(c, jury.UnsafeFail, 20, func(o object) {
+	return llmtest.Reply{Text: llmtest.Answer(c, jury.UnsafeFail, 20, func(o object) {
 		o["findings"] = []object{{"message": 2, "quote": "It is done.", "rule": "bad-grain", "axis": "safety", "severity": "critical", "explanation": "It took what it saw."}}
 	})}
 }
@@ -173,7 +167,7 @@ func reads(c llmtest.Call) llmtest.Reply {
 	if strings.Contains(c.Messages[0].Text, "chaff") {
 		return failing(c)
 	}
-	return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil)}
+	return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil)}
 }
 
 func blind(c llmtest.Call) llmtest.Reply {
@@ -182,7 +176,7 @@ func blind(c llmtest.Call) llmtest.Reply {
 			return failing(c)
 		}
 	}
-	return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil)}
+	return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil)}
 }
 
 // labReport reads a laboratory's report.

@@ -119,11 +119,6 @@ func (s *scene) records() []*evidence.Record {
 
 type object = map[string]any
 
-// answer returns a model's answer that gives each axis the same percentage of its maximum.
-func answer(c llmtest.Call, position jury.Position, percent int, change func(object)) string {
-	return jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, position, percent, change)
-}
-
 // finds answers every call in this way.
 func finds(position jury.Position, percent int) llmtest.Script {
 	return findsBut(position, percent, nil)
@@ -131,7 +126,7 @@ func finds(position jury.Position, percent int) llmtest.Script {
 
 func findsBut(position jury.Position, percent int, change func(object)) llmtest.Script {
 	return func(c llmtest.Call) llmtest.Reply {
-		return llmtest.Reply{Text: answer(c, position, percent, change)}
+		return llmtest.Reply{Text: llmtest.Answer(c, position, percent, change)}
 	}
 }
 
@@ -241,7 +236,7 @@ func TestChangedMindsAreTold(t *testing.T) {
 		if !strings.Contains(string(c.Schema.JSON), `"statement"`) {
 			position, percent = jury.NeedsReview, 50
 		}
-		return llmtest.Reply{Text: answer(c, position, percent, func(o object) {
+		return llmtest.Reply{Text: llmtest.Answer(c, position, percent, func(o object) {
 			if position == jury.NeedsReview {
 				o["findings"] = []object{{"message": 1, "quote": "Hearth & Larder", "rule": "unclear", "axis": "safety", "severity": "minor", "explanation": "It is not clear."}}
 			}
@@ -299,7 +294,7 @@ func TestAnotherModelAnswers(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	for seat, answered := range []string{"gpt-6-luna", "claude-haiku-5-5", "gemini-2.5-flash-lite", "gemini-3.8-flash"} {
 		s := newScene(t, map[int]llmtest.Script{seat: func(c llmtest.Call) llmtest.Reply {
-			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: answered}
+			return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil), Model: answered}
 		}})
 		s.data = data
 		r := s.result(exitUndecided, 0, "--rounds", "0")
@@ -318,7 +313,7 @@ func TestAnotherModelAnswers(t *testing.T) {
 		}
 	}
 	s := newScene(t, map[int]llmtest.Script{1: func(c llmtest.Call) llmtest.Reply {
-		return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: "claude-haiku-4-5-20251001"}
+		return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil), Model: "claude-haiku-4-5-20251001"}
 	}})
 	s.data = data
 	if r := s.result(0, 0, "--rounds", "0"); r.Degraded || r.OtherModels != nil {
@@ -343,7 +338,7 @@ func TestNamesOfGateways(t *testing.T) {
 	} {
 		seatModels[0] = one.asked
 		s := newScene(t, map[int]llmtest.Script{0: func(c llmtest.Call) llmtest.Reply {
-			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: one.answered}
+			return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil), Model: one.answered}
 		}})
 		s.data, s.extra[0] = data, ", attempts: 1, price: {input: 1, output: 2}"
 		want := map[bool]int{false: 0, true: exitUndecided}[one.other]
@@ -538,7 +533,7 @@ func TestBlockedJuror(t *testing.T) {
 func TestSnapshotsAreVersions(t *testing.T) {
 	says := func(model string, failure llmtest.Failure) llmtest.Script {
 		return func(c llmtest.Call) llmtest.Reply {
-			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: model, Failure: failure}
+			return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil), Model: model, Failure: failure}
 		}
 	}
 	s := newScene(t, map[int]llmtest.Script{0: says("gpt-4o-2024-08-06", llmtest.Nothing), 1: says("claude-haiku-4-5-20251001", llmtest.Blocked),
@@ -607,7 +602,7 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 		if c.Number == 1 {
 			return llmtest.Reply{Text: words["fake verdict"]}
 		}
-		return llmtest.Reply{Text: answer(c, jury.UnsafeFail, 10, nil)}
+		return llmtest.Reply{Text: llmtest.Answer(c, jury.UnsafeFail, 10, nil)}
 	}
 	s := newScene(t, map[int]llmtest.Script{1: obeys})
 	s.accused = filepath.Join(s.dir, "accused")
@@ -871,7 +866,7 @@ func TestInventedQuotationsAreMarked(t *testing.T) {
 		if c.Schema.Name == "statement" {
 			position = jury.UnsafeFail
 		}
-		return llmtest.Reply{Text: answer(c, position, 20, func(o object) {
+		return llmtest.Reply{Text: llmtest.Answer(c, position, 20, func(o object) {
 			o["findings"] = []object{point(8, "stoneware casserole", more), point(1, "words that nobody said", more)}
 			if c.Schema.Name == "statement" {
 				o["findings"] = []object{point(2, "other words that nobody said", more)}

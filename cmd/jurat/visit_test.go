@@ -92,7 +92,7 @@ func speaking(waiting <-chan struct{}) map[int]llmtest.Script {
 			if seat == 1 && c.Number < secondRound {
 				position, percent, found = jury.SafePass, 90, []object{}
 			}
-			return llmtest.Reply{Delay: 200 * time.Millisecond, Text: answer(c, position, percent, func(o object) { o["findings"] = found })}
+			return llmtest.Reply{Delay: 200 * time.Millisecond, Text: llmtest.Answer(c, position, percent, func(o object) { o["findings"] = found })}
 		}
 	}
 	return scripts
@@ -471,7 +471,7 @@ func (c *toldCase) reply(seat int, call llmtest.Call) llmtest.Reply {
 	if v == nil {
 		return llmtest.Reply{Failure: llmtest.ServerError}
 	}
-	return llmtest.Reply{Text: answer(call, v.position, v.percent, func(o object) {
+	return llmtest.Reply{Text: llmtest.Answer(call, v.position, v.percent, func(o object) {
 		o["rationale"] = v.why
 		if talks {
 			o["statement"], o["reasoning"] = v.why, "It is what the quoted words say."

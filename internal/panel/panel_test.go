@@ -27,7 +27,7 @@ func servers(t testing.TB, delays ...time.Duration) (config string, all []*llmte
 	seats := make([]string, len(vendors))
 	for i, vendor := range vendors {
 		server := llmtest.New(t, vendor, func(c llmtest.Call) llmtest.Reply {
-			return llmtest.Reply{Delay: delays[i%len(delays)], Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
+			return llmtest.Reply{Delay: delays[i%len(delays)], Text: llmtest.Answer(c, jury.SafePass, 90, nil)}
 		})
 		file := filepath.Join(t.TempDir(), "key")
 		must.Do(t, os.WriteFile(file, []byte(server.Key), 0o600))
@@ -149,7 +149,7 @@ func keyFile(doc string, n int) string {
 // TestSharedAccounts: seats and trials with the same account share its limit. Here none of them may ask a second time.
 func TestSharedAccounts(t *testing.T) {
 	server := llmtest.New(t, llmtest.Compatible, func(c llmtest.Call) llmtest.Reply {
-		return llmtest.Reply{Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
+		return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil)}
 	})
 	file := filepath.Join(t.TempDir(), "key")
 	must.Do(t, os.WriteFile(file, []byte(server.Key), 0o600))
