@@ -86,18 +86,12 @@ func (s *Server) tokenPage(r *http.Request, c *Caller) (*pages.Token, error) {
 }
 
 // revokeForm ends a token if the form says that this is wanted.
-func (s *Server) revokeForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	err := fmt.Errorf("%w: the box that confirms it is not ticked", api.ErrInvalid)
-	if r.PostFormValue("sure") == "yes" {
-		_, err = s.revoke(r.Context(), r.PathValue("token"), r.PostFormValue("reason"), c.Name())
+func (s *Server) revokeForm(r *http.Request, c *Caller) (elsewhere, error) {
+	if r.PostFormValue("sure") != "yes" {
+		return "", fmt.Errorf("%w: the box that confirms it is not ticked", api.ErrInvalid)
 	}
-	switch {
-	case err == nil:
-		return goTo(w, r, "access", r.PathValue("token"))
-	case problemOf(err).Status != http.StatusUnprocessableEntity:
-		return err
-	}
-	return again(s, w, r, c, err, s.tokenPage)
+	_, err := s.revoke(r.Context(), r.PathValue("token"), r.PostFormValue("reason"), c.Name())
+	return pageAt("access", r.PathValue("token")), err
 }
 
 const (

@@ -40,6 +40,49 @@ import (
 // marshaler is a file of the format: a record, a bundle, a trust file.
 type marshaler interface{ Marshal() ([]byte, error) }
 
+// A file is an answer in a form of its own.
+type file struct {
+	media string
+	cache string // how long it may be stored; "": it must be revalidated each time; no-store: it has no tag
+	name  string // under which browsers save it; "": they show it
+	doc   []byte
+}
+
+const (
+	noStore = "no-store"
+	forEver = "max-age=31536000, immutable" // what never changes under its name
+)
+
+func (f *file) write(w http.ResponseWriter, r *http.Request) error {
+	if f.name != "" {
+		attach(w, f.name)
+	}
+	if f.cache != "" {
+		w.Header().Set("Cache-Control", f.cache)
+	}
+	if f.cache == noStore {
+		return writeDoc(w, r, http.StatusOK, f.media, f.doc)
+	}
+	return writeTagged(w, r, http.StatusOK, f.media, f.doc)
+}
+
+// answered makes a Handler of a function that returns what is answered: a *file, a file of the format, or a value of package api.
+func answered[T any](get func(*http.Request, *Caller) (T, error)) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		value, err := get(r, c)
+		if err != nil {
+			return err
+		}
+		switch value := any(value).(type) {
+		case *file:
+			return value.write(w, r)
+		case marshaler:
+			return writeFile(w, r, http.StatusOK, value)
+		}
+		return writeJSON(w, r, http.StatusOK, value)
+	}
+}
+
 // writeFile answers with a file and its ETag.
 func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshaler) error {
 	doc, err := file.Marshal()

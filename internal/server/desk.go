@@ -155,23 +155,18 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	return err
 }
 
-// decide compares a draft with the original, or seals a decision and opens the next verdict that waits. If it is refused, the same page shows the reason
-// and the draft.
-func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	review, err := s.reviewOf(r, c)
-	if err != nil {
-		return err
-	}
-	if review.Own {
-		return fmt.Errorf("%w: record %s", api.ErrOwnWork, review.Record.Payload.RecordID)
-	}
-	review.Draft = draftOf(r, review)
-	review.Compare()
+// decide compares a draft with the original, or seals a decision and opens the next verdict that waits.
+func (s *Server) decide(r *http.Request, c *Caller) (elsewhere, error) {
 	decision := r.PostFormValue("decision")
+	if decision == "compare" {
+		return "", nil
+	}
+	review, err := s.draft(r, c)
+	if err != nil {
+		return "", err
+	}
 	next := review.Record.Payload.RecordID
 	switch decision {
-	case "compare":
-		return s.page(w, r, c, review)
 	case pages.Take:
 		err = s.take(r.Context(), c, review.Trial, api.Taking{})
 	case pages.GiveBack:
@@ -180,10 +175,21 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 		next = cmp.Or(review.Next, next)
 		err = s.sealDecision(r.Context(), c, acts.Order{By: c, Key: review.Draft.Key}, review, decision)
 	}
-	if err == nil {
-		return goTo(w, r, "reviews", next)
+	return pageAt("reviews", next), err
+}
+
+// draft is the page of a decision with what the form has of it so far.
+func (s *Server) draft(r *http.Request, c *Caller) (*pages.Review, error) {
+	review, err := s.reviewOf(r, c)
+	if err != nil {
+		return nil, err
 	}
-	return again(s, w, r, c, err, func(*http.Request, *Caller) (*pages.Review, error) { return review, nil })
+	if review.Own {
+		return nil, fmt.Errorf("%w: record %s", api.ErrOwnWork, review.Record.Payload.RecordID)
+	}
+	review.Draft = draftOf(r, review)
+	review.Compare()
+	return review, nil
 }
 
 // unix makes the line breaks of a form those of a record. Browsers send every line break as CR LF.
@@ -224,15 +230,15 @@ func (s *Server) sealDecision(ctx context.Context, c *Caller, o acts.Order, revi
 // severalForm decides each marked case of the queue as if it were decided alone, or takes it, gives it back or assigns it. It then shows
 // the queue, and what happened to each. A case that is refused does not stop the others. If the same form comes again, it creates no
 // second record.
-func (s *Server) severalForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) severalForm(r *http.Request, c *Caller) (*pages.Desk, error) {
 	form := pages.Several{Draft: pages.Draft{Key: r.PostFormValue("key"), Reason: unix.Replace(r.PostFormValue("reason"))},
 		Decision: r.PostForm.Get("decision"), To: r.PostForm.Get("to"), Marked: r.PostForm["case"]}
 	if form.Decides() && !c.Has(access.Reviewer) {
-		return fmt.Errorf("%w: a decision is for %v, and %q is %v", api.ErrForbidden, Deciders.Roles, c.Name(), c.grant.Roles)
+		return nil, fmt.Errorf("%w: a decision is for %v, and %q is %v", api.ErrForbidden, Deciders.Roles, c.Name(), c.grant.Roles)
 	}
 	var err error
 	if form.Show, err = pages.ReadShown(r.PostForm.Get("show")); err != nil {
-		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, err)
 	}
 	seen, wrong := form.Check()
 	var results []pages.Result
@@ -241,13 +247,13 @@ func (s *Server) severalForm(w http.ResponseWriter, r *http.Request, c *Caller) 
 	}
 	desk, err := s.desk(r.Context(), c, form.Show)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	desk.Answer(results, form)
 	if wrong != nil {
 		desk.Refuse(problemOf(wrong))
 	}
-	return s.page(w, r, c, desk)
+	return desk, nil
 }
 
 // doMarked does with one of several cases what the form says, and says what happened.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,21 +66,17 @@ func (s *Server) trials(r *http.Request, c *Caller) (api.TrialList, error) {
 	return searched(s, r, c, s.keeper.Trials)
 }
 
-// answerList writes a list as JSON, or as CSV if its path says so.
-func answerList(w http.ResponseWriter, r *http.Request, list any, table *docket.Table) error {
+// inForm returns a list, or its table as CSV if the path says so.
+func inForm(r *http.Request, list any, table *docket.Table) any {
 	if !strings.HasSuffix(r.URL.Path, ".csv") {
-		return writeJSON(w, r, http.StatusOK, list)
+		return list
 	}
-	attach(w, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
-	return writeDoc(w, r, http.StatusOK, csvMedia+"; charset=utf-8", table.CSV())
+	return &file{media: csvMedia + "; charset=utf-8", cache: noStore, name: path.Base(r.URL.Path), doc: table.CSV()}
 }
 
-func (s *Server) getTrials(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) getTrials(r *http.Request, c *Caller) (any, error) {
 	list, err := s.trials(r, c)
-	if err != nil {
-		return err
-	}
-	return answerList(w, r, list, docket.TrialTable(list.Trials))
+	return inForm(r, list, docket.TrialTable(list.Trials)), err
 }
 
 // hits searches records. get returns the parameters of the search.
@@ -95,12 +92,9 @@ func (s *Server) hits(ctx context.Context, c *Caller, get func(string) string) (
 	return s.keeper.Records(ctx, get, t, s.reader(ctx, c, t), trusted)
 }
 
-func (s *Server) getHits(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) getHits(r *http.Request, c *Caller) (any, error) {
 	list, err := s.hits(r.Context(), c, r.URL.Query().Get)
-	if err != nil {
-		return err
-	}
-	return answerList(w, r, list, docket.HitTable(list.Hits))
+	return inForm(r, list, docket.HitTable(list.Hits)), err
 }
 
 // hitsPerPage is how many hits the page shows, if the reader does not ask for another number.
@@ -164,17 +158,14 @@ func (s *Server) getHistory(r *http.Request, _ *Caller) (api.AgentHistory, error
 	return s.history(r.Context(), r.PathValue("name"), r.URL.Query().Get("after"))
 }
 
-func (s *Server) trialsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) trialsPage(r *http.Request, c *Caller) (pages.Page, error) {
 	query := r.URL.Query()
 	if a, b := query.Get("a"), query.Get("b"); a != "" && b != "" {
-		return goTo(w, r, "trials", a, "compare", b)
+		return pageAt("trials", a, "compare", b), nil
 	}
 	page := &pages.Trials{Searched: pages.Searched{Query: query}}
 	list, err := s.trials(r, c)
-	if err := fill(page, list, err); err != nil {
-		return err
-	}
-	return s.page(w, r, c, page)
+	return page, fill(page, list, err)
 }
 
 func (s *Server) comparisonPage(r *http.Request, c *Caller) (*pages.Comparison, error) {
@@ -183,14 +174,6 @@ func (s *Server) comparisonPage(r *http.Request, c *Caller) (*pages.Comparison, 
 		return nil, err
 	}
 	return pages.NewComparison(both), nil
-}
-
-func (s *Server) getReputation(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	v, err := s.reputationOf(r, c)
-	if err != nil {
-		return err
-	}
-	return writeFile(w, r, http.StatusOK, v)
 }
 
 // bundleLines is the media type of bundles of which each is one line (NDJSON).
@@ -353,10 +336,10 @@ func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]b
 	return s.provedFile(ctx, records)
 }
 
-// tryRecording begins a trial of a recorded chain, by the form. If that is refused, the page is shown again with the reason.
-func (s *Server) tryRecording(w http.ResponseWriter, r *http.Request, c *Caller) error {
+// tryRecording begins a trial of a recorded chain, by the form.
+func (s *Server) tryRecording(r *http.Request, c *Caller) (elsewhere, error) {
 	on, err := s.caseFrom(r.Context(), c, &api.NewSubmission{Recorded: r.PathValue("chain")})
-	return s.begin(w, r, c, on, err, func(err error) error { return again(s, w, r, c, err, s.recordingPage) })
+	return s.begin(r, c, on, err)
 }
 
 // recordingEvents says that there is something new, as long as the caller may see it.

@@ -96,7 +96,7 @@ func operation(s *schemas, route *Route) schemaObject {
 	if parameters := describeParameters(route); len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
-	if in := sent(s, route); in != nil {
+	if in := requestBody(s, route); in != nil {
 		op["requestBody"] = in
 	}
 	return op
@@ -108,7 +108,7 @@ func operationID(route *Route) string {
 	return strings.Trim(notInID.ReplaceAllString(strings.ToLower(route.Name), "_"), "_")
 }
 
-func sent(s *schemas, route *Route) schemaObject {
+func requestBody(s *schemas, route *Route) schemaObject {
 	switch {
 	case route.In != nil:
 		content := schemaObject{"schema": describeBody(s, route.In)}
@@ -134,12 +134,9 @@ func describeBody(s *schemas, of any) schemaObject {
 	return s.Of(reflect.TypeOf(of))
 }
 
-func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+func (s *Server) getOpenAPI(*http.Request, *Caller) (*file, error) {
 	doc, err := describeRoutes(s.table, cookieName)
-	if err != nil {
-		return err
-	}
-	return writeTagged(w, r, http.StatusOK, "application/json", doc)
+	return &file{media: "application/json", doc: doc}, err
 }
 
 // forPeople reports whether people read a route's answers: refusals are pages, and what is sent is a form.

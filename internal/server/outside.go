@@ -17,14 +17,15 @@ import (
 	"jurat/internal/portal"
 	"jurat/internal/witness"
 	"jurat/tiles"
+	"jurat/verify/trust"
 )
 
 func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	trust, err := s.config.Installation.Trust(r.Context())
+	by, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
 		return err
 	}
-	doc, err := trust.Marshal()
+	doc, err := by.Marshal()
 	if err != nil {
 		return err
 	}
@@ -37,13 +38,9 @@ func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) e
 // private records exist.
 var entryReaders = Who{Roles: []access.Role{access.Reviewer, access.Auditor, access.Operator}}
 
-func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+func (s *Server) getCheckpoint(r *http.Request, _ *Caller) (*file, error) {
 	checkpoint, err := s.config.Installation.Witnesses.Published(r.Context())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
+	return &file{media: plainText, cache: "no-cache", doc: []byte(checkpoint)}, err
 }
 
 // portalFiles is the path of the verification page's files.
@@ -67,88 +64,67 @@ func (p *portalPage) with(trust []byte) []byte {
 	return p.page
 }
 
-// writePortalFile answers with the page as a file that needs no server.
-func writePortalFile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
-	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
+const plainText = "text/plain; charset=utf-8"
+
+// portalFile is the page as a file that needs no server.
+func portalFile(*http.Request, *Caller) (*file, error) {
+	return &file{media: "text/html; charset=utf-8", name: "verify.html", doc: portal.File()}, nil
 }
 
-// writePortalAsset answers with a file of the page. Their names contain digests.
-func writePortalAsset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	content, media := portal.Script(), "text/javascript; charset=utf-8"
+// portalAsset is a file of the page. Their names contain digests.
+func portalAsset(r *http.Request, _ *Caller) (*file, error) {
 	switch r.PathValue("name") {
 	case portal.ScriptName():
+		return &file{media: "text/javascript; charset=utf-8", cache: "public, " + forEver, doc: portal.Script()}, nil
 	case portal.StyleName():
-		content, media = portal.Style(), "text/css; charset=utf-8"
-	default:
-		return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
+		return &file{media: "text/css; charset=utf-8", cache: "public, " + forEver, doc: portal.Style()}, nil
 	}
-	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	return writeTagged(w, r, http.StatusOK, media, content)
+	return nil, fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
 }
 
-func (s *Server) getTile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+func (s *Server) getTile(r *http.Request, _ *Caller) (*file, error) {
 	t, err := tiles.Parse(r.PathValue("level"), r.PathValue("index"))
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	}
 	tile, err := s.config.Installation.Ledger.Tile(r.Context(), t.L, t.N, t.W)
-	if err != nil {
-		return err
-	}
-	return writeForEver(w, r, "public", tile)
+	return &file{media: "application/octet-stream", cache: "public, " + forEver, doc: tile}, err
 }
 
 // getEntries answers with what the log hashed under a tile of level 0. Proxies keep it if it is public.
-func (s *Server) getEntries(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+func (s *Server) getEntries(r *http.Request, _ *Caller) (*file, error) {
 	t, err := tiles.Parse("entries", r.PathValue("index"))
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	}
 	list, err := s.config.Installation.Ledger.EntryBundle(r.Context(), t.N, t.W)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entries, err := tiles.FormatEntries(list)
-	if err != nil {
-		return err
-	}
-	kept := "private"
+	kept := "private, "
 	if s.config.PublicEntries {
-		kept = "public"
+		kept = "public, "
 	}
-	return writeForEver(w, r, kept, entries)
+	return &file{media: "application/octet-stream", cache: kept + forEver, doc: entries}, err
 }
 
-// writeForEver answers with content that never changes. Browsers, and proxies if kept says so, may store it without
-// asking again.
-func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
-	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
-	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
+func (s *Server) healthz(*http.Request, *Caller) (*file, error) {
+	return &file{media: plainText, cache: noStore, doc: []byte("ok\n")}, nil
 }
 
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	w.Header().Set("Cache-Control", "no-store")
-	return writeDoc(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
-}
-
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+func (s *Server) readyz(r *http.Request, _ *Caller) (*file, error) {
 	if err := s.ready.ask(r.Context()); err != nil {
 		if m := meant(known, err); m != nil {
-			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, m.is)
+			return nil, fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, m.is)
 		}
-		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
+		return nil, fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	return writeDoc(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
+	return &file{media: plainText, cache: noStore, doc: []byte("ready\n")}, nil
 }
 
-func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	trust, err := s.config.Installation.Trust(r.Context())
-	if err != nil {
-		return err
-	}
-	return writeFile(w, r, http.StatusOK, trust)
+func (s *Server) getTrust(r *http.Request, _ *Caller) (*trust.Trust, error) {
+	return s.config.Installation.Trust(r.Context())
 }
 
 const (

@@ -55,20 +55,6 @@ type form interface {
 	Refuse(*api.Problem)
 }
 
-// again shows the page of a form with the reason why it was refused. It returns a failure of the server's.
-func again[F form](s *Server, w http.ResponseWriter, r *http.Request, c *Caller, err error, of func(*http.Request, *Caller) (F, error)) error {
-	p := problemOf(err)
-	if p.Status == http.StatusInternalServerError {
-		return err
-	}
-	page, failed := of(r, c)
-	if failed != nil {
-		return failed
-	}
-	page.Refuse(p)
-	return s.page(w, r, c, page)
-}
-
 func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.Frame {
 	f := pages.Frame{Lang: s.language(r), Path: r.URL.RequestURI()}
 	if chosen := r.URL.Query().Get(languageParameter.Name); chosen != "" && chosen == string(f.Lang) {
@@ -140,21 +126,22 @@ func nextOf(r *http.Request) string {
 	return r.URL.RequestURI()
 }
 
-func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+func asset(r *http.Request, _ *Caller) (*file, error) {
 	content, media, found := pages.Asset(pages.AssetPrefix + r.PathValue("name"))
 	if !found {
-		return fmt.Errorf("%w: there is no file of this name", api.ErrNotFound)
+		return nil, fmt.Errorf("%w: there is no file of this name", api.ErrNotFound)
 	}
-	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	return writeTagged(w, r, http.StatusOK, media, content)
+	return &file{media: media, cache: "public, " + forEver, doc: content}, nil
 }
 
-func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
+// elsewhere is the path of the page to which an answer leads.
+type elsewhere string
+
+func pageAt(path ...string) elsewhere {
 	for i := range path {
 		path[i] = url.PathEscape(path[i])
 	}
-	http.Redirect(w, r, "/"+strings.Join(path, "/"), http.StatusSeeOther)
-	return nil
+	return elsewhere("/" + strings.Join(path, "/"))
 }
 
 // maxVerified is the longest chain that is verified completely to show one of its records. In a longer chain only the
@@ -162,17 +149,17 @@ func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
 const maxVerified = 2000
 
 // recordPage shows one record. The path may also have its digest, as records name each other.
-func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) recordPage(r *http.Request, c *Caller) (pages.Page, error) {
 	if strings.HasPrefix(r.PathValue("id"), "sha256:") {
-		return s.byDigest(w, r, c)
+		return s.byDigest(r, c)
 	}
 	record, err := s.provedRecord(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	report, belongs, whole, err := s.reportOn(r.Context(), c, record)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page := pages.NewSealed(record, report, s.site())
 	if len(whole) > 0 {
@@ -181,7 +168,7 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if belongs != nil {
 		page.Belongs(len(belongs.Indexes), belongs.Cut != nil)
 	}
-	return s.page(w, r, c, page)
+	return page, nil
 }
 
 // site is the address under which others reach the pages; "": the server knows none.
@@ -192,17 +179,17 @@ func (s *Server) site() incident.Site {
 	return incident.Site(s.config.Origins[0])
 }
 
-// byDigest redirects to the page of the record with a digest.
-func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) error {
+// byDigest leads to the page of the record with a digest.
+func (s *Server) byDigest(r *http.Request, c *Caller) (pages.Page, error) {
 	digest, err := evidence.ParseDigest(r.PathValue("id"))
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	}
 	record, err := s.config.Installation.Ledger.RecordByDigest(r.Context(), digest)
 	if record, err = s.named(r.Context(), c, "digest", record, err); err != nil {
-		return err
+		return nil, err
 	}
-	return goTo(w, r, "records", record.Payload.RecordID)
+	return pageAt("records", record.Payload.RecordID), nil
 }
 
 // provedRecord returns a record with its proofs, and with the disclosures that the caller may see.
@@ -286,17 +273,17 @@ func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller)
 }
 
 // recordOpenSSL sends what OpenSSL needs to check one record, as a zip file.
-func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) recordOpenSSL(r *http.Request, c *Caller) (*file, error) {
 	record, err := s.provedRecord(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	trusted, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var file bytes.Buffer
-	archive := zip.NewWriter(&file)
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
 	_, err = openssl.Write([]*evidence.Record{record}, trusted, func(name string, content []byte) error {
 		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
 		header.SetMode(0o644)
@@ -310,11 +297,8 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 		_, err = out.Write(content)
 		return err
 	})
-	if err = errors.Join(err, archive.Close()); err != nil {
-		return err
-	}
-	attach(w, record.Payload.RecordID+".zip")
-	return writeTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
+	err = errors.Join(err, archive.Close())
+	return &file{media: "application/zip", name: record.Payload.RecordID + ".zip", doc: packed.Bytes()}, err
 }
 
 // attach makes browsers save an answer under a name, which must have no characters that need quoting.
@@ -419,21 +403,18 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 }
 
 // submitForm takes a submission from the first page.
-func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) submitForm(r *http.Request, c *Caller) (elsewhere, error) {
 	on, err := s.formCase(r, c)
-	return s.begin(w, r, c, on, err, func(err error) error { return again(s, w, r, c, err, s.home) })
+	return s.begin(r, c, on, err)
 }
 
-// begin takes a submission from a form, and goes to its courtroom. refuse answers if the case could not be read, or is refused.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *subject.Case, err error, refuse func(error) error) error {
-	if err != nil {
-		return refuse(refusedEvidence(err))
+// begin takes a submission from a form, and leads to its courtroom. err says why the case could not be read.
+func (s *Server) begin(r *http.Request, c *Caller, on *subject.Case, err error) (elsewhere, error) {
+	id := ""
+	if err == nil {
+		id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on})
 	}
-	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on})
-	if err != nil {
-		return refuse(refusedEvidence(err))
-	}
-	return goTo(w, r, "submissions", id)
+	return pageAt("submissions", id), refusedEvidence(err)
 }
 
 func (s *Server) stopByForm(r *http.Request, c *Caller) (string, error) {

@@ -25,14 +25,6 @@ import (
 	"jurat/property"
 )
 
-func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	proved, err := s.provedRecord(r, c)
-	if err != nil {
-		return err
-	}
-	return writeFile(w, r, http.StatusOK, proved)
-}
-
 // disclosed returns a record with the disclosures that the caller may see.
 func (s *Server) disclosed(ctx context.Context, c *Caller, id string) (*evidence.Record, error) {
 	record, err := s.readable(ctx, c, id)

@@ -52,14 +52,11 @@ func (s *Server) entered(status int, do func(*http.Request, *Caller) (string, er
 }
 
 // toCourt makes a Handler of a form that leads to the page of a trial. do returns its id.
-func toCourt(do func(*http.Request, *Caller) (string, error)) Handler {
-	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func toCourt(s *Server, do func(*http.Request, *Caller) (string, error)) Handler {
+	return shown(s, func(r *http.Request, c *Caller) (elsewhere, error) {
 		id, err := do(r, c)
-		if err != nil {
-			return err
-		}
-		return goTo(w, r, "submissions", id)
-	}
+		return pageAt("submissions", id), err
+	})
 }
 
 // chainFile returns a chain of the log if the caller may read all of it. What is sealed apart stays so, because in

@@ -34,36 +34,36 @@ func (s *Server) routes() []Route {
 	search := parametersOf(find.RecordingParameters())
 	after := []Parameter{{"after", "The seq of the last event that you have: later events are sent. Without it, all events are sent."}}
 	return []Route{
-		{"GET /healthz", API, Anyone, s.healthz, "The process answers.", Options{Probe: true, Media: "text/plain"}},
-		{"GET /readyz", API, Anyone, s.readyz, "The log takes records.", Options{Probe: true, Media: "text/plain"}},
-		{"GET /openapi.json", API, Anyone, s.getOpenAPI, "This description.", Options{Shared: true}},
+		{"GET /healthz", API, Anyone, answered(s.healthz), "The process answers.", Options{Probe: true, Media: "text/plain"}},
+		{"GET /readyz", API, Anyone, answered(s.readyz), "The log takes records.", Options{Probe: true, Media: "text/plain"}},
+		{"GET /openapi.json", API, Anyone, answered(s.getOpenAPI), "This description.", Options{Shared: true}},
 		{"GET /metrics", API, metered, s.getMetrics, "Counts and durations for Prometheus.", Options{Media: "text/plain"}},
-		{"GET /v1/trust", API, Anyone, s.getTrust,
+		{"GET /v1/trust", API, Anyone, answered(s.getTrust),
 			"This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Options{Shared: true, Out: Trust}},
-		{"GET /log/checkpoint", API, Anyone, s.getCheckpoint,
+		{"GET /log/checkpoint", API, Anyone, answered(s.getCheckpoint),
 			"The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Options{Shared: true, Media: "text/plain"}},
-		{"GET /log/tile/{level}/{index...}", API, Anyone, s.getTile,
+		{"GET /log/tile/{level}/{index...}", API, Anyone, answered(s.getTile),
 			"Hashes of the log's tree: a tile of C2SP tlog-tiles.", Options{Shared: true, Media: "application/octet-stream"}},
-		{"GET /log/tile/entries/{index...}", API, entries, s.getEntries,
+		{"GET /log/tile/entries/{index...}", API, entries, answered(s.getEntries),
 			"What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.",
 			Options{Heavy: true, Shared: entries.Strangers == Everything, Media: "application/octet-stream"}},
 		{"POST /sign-in", Page, Anyone, s.signIn, "Sign in with a token or a link.", Options{MaxBody: smallForm}},
 		{"GET /sign-in/provider", Page, Anyone, s.askProvider, "Go to the provider of OpenID Connect.", Options{Query: []Parameter{nextParameter}}},
 		{"GET /sign-in/callback", Page, Anyone, s.fromProvider, "What that provider answers.", Options{AnyQuery: true}},
 		{"POST /sign-out", Page, SignedIn, s.signOut, "End the session.", Options{MaxBody: smallForm}},
-		{"GET /v1/access", API, OperatorOnly, inJSON(s.getAccess),
+		{"GET /v1/access", API, OperatorOnly, answered(s.getAccess),
 			"Who may do what: what jurat access list --json prints.", Options{Out: api.AccessList{}, Query: []Parameter{ended}}},
-		{"POST /v1/access/{token}/revoke", API, OperatorOnly, inJSON(withBody(s.postRevocation)),
+		{"POST /v1/access/{token}/revoke", API, OperatorOnly, answered(withBody(s.postRevocation)),
 			"End a token, by its id, and every session that was opened with it. The log records by whom, and why.",
 			Options{In: api.Revocation{}, Out: api.Grant{}}},
 		{"GET /access", Page, OperatorOnly, shown(s, s.accessPage),
 			"Who may do what.", Options{Heavy: true, Query: []Parameter{ended, {"page", "which page of a long list, from 1"}}}},
 		{"GET /access/{token}", Page, OperatorOnly, shown(s, s.tokenPage), "A token: what its owner did, and the form that ends it.", Options{Heavy: true}},
-		{"POST /access/{token}", Page, OperatorOnly, s.revokeForm, "End a token, by the form.", Options{MaxBody: smallForm}},
+		{"POST /access/{token}", Page, OperatorOnly, sent(s, s.revokeForm, s.tokenPage), "End a token, by the form.", Options{MaxBody: smallForm}},
 		{"POST /v1/records", API, Who{Roles: []access.Role{access.Agent, access.Reviewer}}, s.sealing(s.postRecord),
 			"Seals a payload with the key of the agent or reviewer that it names, who must be the token's owner. Or accepts a record that its actor has signed.",
 			Options{In: Payload, Out: Record, Status: http.StatusCreated}},
-		{"GET /v1/records/{id}", API, Readers, s.getRecord,
+		{"GET /v1/records/{id}", API, Readers, answered(s.provedRecord),
 			"A sealed record, with its time stamps and the proof of its place in the log.", Options{Heavy: true, Shared: true, Out: Record}},
 		{"POST /v1/records/{id}/properties", API, SignedIn, s.postProperty,
 			"A proof of what a value is like that was sealed apart, in a bundle that does not have the value. It changes nothing, and each answer has another proof.",
@@ -82,35 +82,35 @@ func (s *Server) routes() []Route {
 		{"GET /v1/chains/{chain_id}", API, Readers, s.getChain,
 			"All records that belong to a chain, to a trial, or to a record with this id, as one bundle that can be verified offline.",
 			Options{Heavy: true, Shared: true, Out: Bundle}},
-		{"GET /v1/records", API, SignedIn, inJSON(s.listRecords),
+		{"GET /v1/records", API, SignedIn, answered(s.listRecords),
 			"The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",
 			Options{Heavy: true, Out: api.Listing{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of records: 1 to 500, by default 100"}, {"chain", "only records of this chain"}}}},
-		{"GET /v1/agents/{name}/reputation", API, Readers, s.getReputation,
+		{"GET /v1/agents/{name}/reputation", API, Readers, answered(s.reputationOf),
 			"How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
 			Options{Heavy: true, Shared: true, Out: reputation.View{}, Query: query}},
 		{"GET /v1/agents/{name}/conduct", API, Overseers, s.getConduct,
 			"What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
 			Options{Heavy: true, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}, Media: bundleLines}},
 		{"GET /agents/{name}", Page, Readers, shown(s, s.agentPage), "An agent's reputation.", Options{Heavy: true, Query: query}},
-		{"GET /v1/trials", API, SignedIn, s.getTrials, "Trials that match, with counts of what the caller may read: a submitter finds its own.",
+		{"GET /v1/trials", API, SignedIn, answered(s.getTrials), "Trials that match, with counts of what the caller may read: a submitter finds its own.",
 			Options{Heavy: true, Out: api.TrialList{}, Query: trials}},
-		{"GET /v1/trials.csv", API, SignedIn, s.getTrials, "The same as CSV. No cell is a formula.", Options{Heavy: true, Query: trials, Media: csvMedia}},
-		{"GET /v1/trials/{id}/compare/{other}", API, SignedIn, inJSON(s.comparison),
+		{"GET /v1/trials.csv", API, SignedIn, answered(s.getTrials), "The same as CSV. No cell is a formula.", Options{Heavy: true, Query: trials, Media: csvMedia}},
+		{"GET /v1/trials/{id}/compare/{other}", API, SignedIn, answered(s.comparison),
 			"Two trials side by side: outcomes, scores, and which findings differ.", Options{Heavy: true, Out: api.TrialComparison{}}},
-		{"GET /v1/search", API, SignedIn, s.getHits, "Who said this, and when: the records that match, among those that the caller may read.",
+		{"GET /v1/search", API, SignedIn, answered(s.getHits), "Who said this, and when: the records that match, among those that the caller may read.",
 			Options{Heavy: true, Out: api.HitList{}, Query: records}},
-		{"GET /v1/search.csv", API, SignedIn, s.getHits, "The same as CSV. No cell is a formula.", Options{Heavy: true, Query: records, Media: csvMedia}},
-		{"GET /v1/agents/{name}/history", API, Overseers, inJSON(s.getHistory),
+		{"GET /v1/search.csv", API, SignedIn, answered(s.getHits), "The same as CSV. No cell is a formula.", Options{Heavy: true, Query: records, Media: csvMedia}},
+		{"GET /v1/agents/{name}/history", API, Overseers, answered(s.getHistory),
 			"The trials of an agent, the newest first, and what its jurors had in common.",
 			Options{Heavy: true, Out: api.AgentHistory{}, Query: []Parameter{{"after", "the cursor of the previous page"}}}},
-		{"GET /trials", Page, SignedIn, s.trialsPage, "The trials that match, and the form of filters.",
+		{"GET /trials", Page, SignedIn, shown(s, s.trialsPage), "The trials that match, and the form of filters.",
 			Options{Heavy: true, Query: append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})}},
 		{"GET /search", Page, SignedIn, shown(s, s.searchPage),
 			"Who said this, and when: the records that match, and the form of conditions.", Options{Heavy: true, Query: records}},
 		{"GET /trials/{id}/compare/{other}", Page, SignedIn, shown(s, s.comparisonPage), "Two trials side by side.", Options{Heavy: true}},
-		{"GET /v1/recordings", API, Overseers, inJSON(s.recordings),
+		{"GET /v1/recordings", API, Overseers, answered(s.recordings),
 			"The chains in which recorders saw something, the one with the newest record first.", Options{Heavy: true, Out: api.Recordings{}, Query: search}},
-		{"GET /v1/recordings/{chain}", API, Readers, inJSON(s.getRecording),
+		{"GET /v1/recordings/{chain}", API, Readers, answered(s.getRecording),
 			"A recorded chain as people read it: each act with the messages that are new in it. A trial of it begins by POST /v1/submissions with recorded.",
 			Options{Heavy: true, Shared: true, Out: RecordedChain{}, Query: []Parameter{{"from", "the number of the first act, from 1; by default 1"}, {"limit", "the largest number of acts: 1 to 100, by default 20"}}}},
 		{"GET " + RecordingEventsPath, Stream, Overseers, s.recordingEvents,
@@ -121,13 +121,13 @@ func (s *Server) routes() []Route {
 			"A recorded chain as people read it.", Options{Heavy: true, Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
 		{"GET /recordings/{chain}/acts/{number}", Page, Readers, shown(s, s.recordingPage),
 			"One act of a recorded chain, with all texts.", Options{Heavy: true}},
-		{"POST /recordings/{chain}/trial", Page, Submitters, s.tryRecording, "Put a recorded chain before the jury, by the form.", Options{Heavy: true}},
+		{"POST /recordings/{chain}/trial", Page, Submitters, sent(s, s.tryRecording, s.recordingPage), "Put a recorded chain before the jury, by the form.", Options{Heavy: true}},
 		{"POST /v1/submissions", API, Submitters, s.entered(http.StatusAccepted, withBody(s.submit)),
 			"Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
 			Options{In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
-		{"GET /v1/submissions", API, SignedIn, inJSON(s.listSubmissions), "Submissions, the newest first: a submitter sees its own.",
+		{"GET /v1/submissions", API, SignedIn, answered(s.listSubmissions), "Submissions, the newest first: a submitter sees its own.",
 			Options{Out: api.Submissions{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
-		{"GET /v1/submissions/{id}", API, Readers, inJSON(s.getSubmission),
+		{"GET /v1/submissions/{id}", API, Readers, answered(s.getSubmission),
 			"A submission: its state, the jury's positions, and the result if there is one.", Options{Heavy: true, Shared: true, Out: api.Submission{}}},
 		{"POST /v1/submissions/{id}/resume", API, Submitters, s.entered(http.StatusAccepted, s.goOn),
 			"Continue a trial that was broken off or cancelled.", Options{Out: api.Submission{}, Status: http.StatusAccepted}},
@@ -145,22 +145,22 @@ func (s *Server) routes() []Route {
 			Options{Query: []Parameter{{"before", "the id of a trial: the trials that were submitted before it"}}}},
 		{"GET /sign-in", Page, Anyone, shown(s, s.signInPage),
 			"The form for signing in.", Options{Query: []Parameter{{"link", "the secret of a sign-in link"}, nextParameter}}},
-		{"GET " + pages.AssetPrefix + "{name}", Static, Anyone, s.asset, "A style sheet or script of the pages.", Options{}},
-		{"POST /submissions", Page, Submitters, s.submitForm, "Put an agent before the jury, by the form.", Options{}},
+		{"GET " + pages.AssetPrefix + "{name}", Static, Anyone, answered(asset), "A style sheet or script of the pages.", Options{}},
+		{"POST /submissions", Page, Submitters, sent(s, s.submitForm, s.home), "Put an agent before the jury, by the form.", Options{}},
 		{"GET /submissions/{id}", Page, Readers, shown(s, s.courtPage), "The courtroom: a trial as it happens.",
 			Options{Heavy: true, Query: []Parameter{{"after", "how many of the trial's records the page shows already: what is new is sent"}}}},
-		{"POST /submissions/{id}/resume", Page, Submitters, toCourt(s.goOn), "Continue a trial, by the form.", Options{}},
-		{"POST /submissions/{id}/cancel", Page, Submitters, toCourt(s.stopByForm), "Stop a trial, by the form.", Options{}},
+		{"POST /submissions/{id}/resume", Page, Submitters, toCourt(s, s.goOn), "Continue a trial, by the form.", Options{}},
+		{"POST /submissions/{id}/cancel", Page, Submitters, toCourt(s, s.stopByForm), "Stop a trial, by the form.", Options{}},
 		{"GET /reviews", Page, Overseers, shown(s, s.deskPage), "What waits for a person.",
 			Options{Query: []Parameter{{"show", "mine: what the caller has taken; unassigned: what nobody has taken; left out: all"}}}},
-		{"POST /reviews", Page, assigners, s.severalForm,
+		{"POST /reviews", Page, assigners, shown(s, s.severalForm),
 			"Decide, take, give back or assign several cases of the queue by one form: a record for each.", Options{Heavy: true}},
 		{"GET /reviews/{id}", Page, SignedIn, shown(s, s.reviewOf), "The form for a decision on a record.", Options{Heavy: true}},
-		{"POST /reviews/{id}", Page, Deciders, s.decide, "A person's decision on a record, by the form.", Options{Heavy: true}},
-		{"GET /records/{id}", Page, Readers, s.recordPage, "A record, and what is proved of it.", Options{Heavy: true}},
+		{"POST /reviews/{id}", Page, Deciders, sent(s, s.decide, s.draft), "A person's decision on a record, by the form.", Options{Heavy: true}},
+		{"GET /records/{id}", Page, Readers, shown(s, s.recordPage), "A record, and what is proved of it.", Options{Heavy: true}},
 		{"GET /records/{id}/bundle", Page, Readers, s.recordBundle,
 			"The record and all that belongs to it, as a bundle.", Options{Heavy: true, Out: Bundle, Media: "application/json"}},
-		{"GET /records/{id}/openssl", Page, Readers, s.recordOpenSSL,
+		{"GET /records/{id}/openssl", Page, Readers, answered(s.recordOpenSSL),
 			"What OpenSSL needs to check the record.", Options{Heavy: true, Media: "application/zip"}},
 		{"GET /chains/{chain_id}", Page, Readers, shown(s, s.chainPage),
 			"A chain of records.", Options{Heavy: true, Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
@@ -170,8 +170,8 @@ func (s *Server) routes() []Route {
 		{"GET /records/{id}/member", Page, Readers, shown(s, s.memberPage),
 			"One member of a record's payload, whole.", Options{Heavy: true, Query: []Parameter{{"name", "of the member, as the record's page names it"}}}},
 		{"GET /verify", Page, Anyone, s.verifyPage, "The page on which everyone can verify a file.", Options{Shared: true}},
-		{"GET /verify.html", Page, Anyone, writePortalFile, "The same page as a file that needs no server.", Options{Shared: true}},
-		{"GET " + portalFiles + "{name}", Static, Anyone, writePortalAsset, "A file of that page.", Options{Shared: true}},
+		{"GET /verify.html", Page, Anyone, answered(portalFile), "The same page as a file that needs no server.", Options{Shared: true}},
+		{"GET " + portalFiles + "{name}", Static, Anyone, answered(portalAsset), "A file of that page.", Options{Shared: true}},
 	}
 }
 
@@ -386,17 +386,6 @@ func (w Who) admits(c *Caller) bool {
 // A Handler answers a request, or returns an error. After it has begun to write, its error is only logged.
 type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
 
-// inJSON makes a Handler that answers with a value of package api.
-func inJSON[T any](get func(*http.Request, *Caller) (T, error)) Handler {
-	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
-		value, err := get(r, c)
-		if err != nil {
-			return err
-		}
-		return writeJSON(w, r, http.StatusOK, value)
-	}
-}
-
 // withBody reads the body for a function that takes one, a value of package api.
 func withBody[In, Out any](do func(*http.Request, *Caller, *In) (Out, error)) func(*http.Request, *Caller) (Out, error) {
 	return func(r *http.Request, c *Caller) (out Out, err error) {
@@ -408,14 +397,37 @@ func withBody[In, Out any](do func(*http.Request, *Caller, *In) (Out, error)) fu
 	}
 }
 
+// shown makes a Handler of a function that returns a page, or elsewhere.
 func shown[P pages.Page](s *Server, get func(*http.Request, *Caller) (P, error)) Handler {
 	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
 		page, err := get(r, c)
 		if err != nil {
 			return err
 		}
+		if to, leads := any(page).(elsewhere); leads {
+			http.Redirect(w, r, string(to), http.StatusSeeOther)
+			return nil
+		}
 		return s.page(w, r, c, page)
 	}
+}
+
+// sent makes a Handler of a form: do returns where it leads. If do leads nowhere, page shows the form again, with the reason if it was refused.
+func sent[F form](s *Server, do func(*http.Request, *Caller) (elsewhere, error), page func(*http.Request, *Caller) (F, error)) Handler {
+	return shown(s, func(r *http.Request, c *Caller) (pages.Page, error) {
+		to, err := do(r, c)
+		if to != "" && err == nil {
+			return to, nil
+		}
+		if err != nil && problemOf(err).Status == http.StatusInternalServerError {
+			return nil, err
+		}
+		again, failed := page(r, c)
+		if failed == nil && err != nil {
+			again.Refuse(problemOf(err))
+		}
+		return again, failed
+	})
 }
 
 // A Route is a row of the table.
