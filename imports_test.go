@@ -142,7 +142,7 @@ var importRules = []importRule{
 	{"jurat/internal/openid", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/names", "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
 		"it asks who somebody is, and opens no session"},
 	{"jurat/internal/openid/openidtest", nil, "a server for tests knows the protocol from its documents, not from the client"},
-	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", jsonLibrary, logHashing, "github.com/klauspost/compress/gzhttp", "jurat/evidence/observed", "github.com/prometheus/client_golang/", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"},
+	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", jsonLibrary, logHashing, "github.com/klauspost/compress/gzhttp", "jurat/evidence/observed", "github.com/prometheus/client_golang/", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight", "golang.org/x/time/rate"},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
 	{"jurat/jurattest", []string{"jurat/scitt", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger", "jurat/internal/must",
 		"jurat/internal/ledger/sqlite", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},

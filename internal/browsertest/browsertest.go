@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -140,19 +141,23 @@ func Open(t testing.TB, o Options) *Browser {
 	t.Cleanup(cancel)
 	b := &Browser{t: t, ctx: ctx, names: map[string]string{}}
 	b.check("opening a page", errors.Join(chromedp.Listen(ctx, b.hear), chromedp.ListenBrowser(ctx, b.hear)))
-	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
-	b.check("watching the network", err)
-	_, err = chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-	b.check("being in front", err)
-	_, err = chromedp.Call(ctx, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: all.agent, AcceptLanguage: cmp.Or(o.Languages, "en")})
-	b.check("preferring languages", err)
+	call(b, "watching the network", network.Enable, network.EnableParams{})
+	call(b, "being in front", emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	call(b, "preferring languages", emulation.SetUserAgentOverride,
+		emulation.SetUserAgentOverrideParams{UserAgent: all.agent, AcceptLanguage: cmp.Or(o.Languages, "en")})
 	b.Resize(cmp.Or(o.Width, 1100), cmp.Or(o.Height, 900))
 	b.Dark(o.Dark)
 	if o.NoScripts { // pages have scripts in files alone; where Chromium disables scripts, it runs none of the test's either
-		_, err = chromedp.Call(ctx, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/*.js", Block: true}}})
-		b.check("blocking scripts", err)
+		call(b, "blocking scripts", network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/*.js", Block: true}}})
 	}
 	return b
+}
+
+// call gives the page a command.
+func call[P, R any](b *Browser, doing string, command cdp.Command[P, R], parameters P) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, command, parameters)
+	b.check(doing, err)
 }
 
 func (b *Browser) Resize(width, height int) {
@@ -163,8 +168,7 @@ func (b *Browser) Resize(width, height int) {
 func (b *Browser) CutOff() {
 	b.t.Helper()
 	everywhere := []*network.Conditions{{Offline: true, DownloadThroughput: -1, UploadThroughput: -1}}
-	_, err := chromedp.Call(b.ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: everywhere})
-	b.check("leaving the network", err)
+	call(b, "leaving the network", network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: everywhere})
 }
 
 func (b *Browser) Dark(is bool) {
@@ -173,8 +177,7 @@ func (b *Browser) Dark(is bool) {
 	if is {
 		scheme.Value = "dark"
 	}
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{scheme}})
-	b.check("preferring colours", err)
+	call(b, "preferring colours", emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{scheme}})
 }
 
 func (b *Browser) check(doing string, err error) {
@@ -216,18 +219,16 @@ func (b *Browser) hear(event any) {
 	}
 }
 
-func (b *Browser) Requests() []string {
+func (b *Browser) copied(list *[]string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.requests)
+	return slices.Clone(*list)
 }
 
+func (b *Browser) Requests() []string { return b.copied(&b.requests) }
+
 // Problems returns uncaught exceptions, and errors on the console.
-func (b *Browser) Problems() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.problems)
-}
+func (b *Browser) Problems() []string { return b.copied(&b.problems) }
 
 func (b *Browser) Visit(url string) {
 	b.t.Helper()
@@ -312,25 +313,19 @@ func (b *Browser) Download(css string) string {
 	_, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName,
 		BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID, DownloadPath: folder, EventsEnabled: &on})
 	b.check("allowing downloads", err)
-	before := len(b.downloaded())
+	before := len(b.copied(&b.files))
 	b.Click(css)
-	for end := time.Now().Add(patience); len(b.downloaded()) == before; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); len(b.copied(&b.files)) == before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.t.Fatalf("%s gave no file; problems: %v", css, b.Problems())
 		}
 	}
-	id := b.downloaded()[before]
+	id := b.copied(&b.files)[before]
 	b.mu.Lock()
 	file := filepath.Join(folder, filepath.Base(b.names[id]))
 	b.mu.Unlock()
 	b.check("keeping what was downloaded", os.Rename(filepath.Join(folder, id), file))
 	return file
-}
-
-func (b *Browser) downloaded() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.files)
 }
 
 // Select chooses an option of a list, as a visitor does.
@@ -408,11 +403,10 @@ func (b *Browser) Tasks(do func()) (list []time.Duration) {
 			ended()
 		}
 	}))
-	_, err := chromedp.Call(b.ctx, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{IncludedCategories: []string{"toplevel", "disabled-by-default-devtools.timeline"}}})
-	b.check("beginning to trace", err)
+	categories := &tracing.TraceConfig{IncludedCategories: []string{"toplevel", "disabled-by-default-devtools.timeline"}}
+	call(b, "beginning to trace", tracing.Start, tracing.StartParams{TraceConfig: categories})
 	do()
-	_, err = chromedp.Call(b.ctx, tracing.End, struct{}{})
-	b.check("ending the trace", err)
+	call(b, "ending the trace", tracing.End, struct{}{})
 	select {
 	case <-done:
 	case <-time.After(patience):

@@ -153,21 +153,9 @@ func expected(quoted, where string) string {
 
 // kind names a kind of value with its article; "" if there is none.
 func kind(kind jsontext.Kind) string {
-	switch kind {
-	case jsontext.KindNull:
-		return "null"
-	case jsontext.KindTrue, jsontext.KindFalse:
-		return "a boolean"
-	case jsontext.KindString:
-		return "a string"
-	case jsontext.KindNumber:
-		return "a number"
-	case jsontext.KindBeginObject, jsontext.KindEndObject:
-		return "an object"
-	case jsontext.KindBeginArray, jsontext.KindEndArray:
-		return "an array"
-	}
-	return ""
+	return map[jsontext.Kind]string{jsontext.KindNull: "null", jsontext.KindTrue: "a boolean", jsontext.KindFalse: "a boolean",
+		jsontext.KindString: "a string", jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindEndObject: "an object",
+		jsontext.KindBeginArray: "an array", jsontext.KindEndArray: "an array"}[kind]
 }
 
 // wanted names the kind of JSON value that a Go type is read from, with its article.
@@ -175,23 +163,19 @@ func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
+	switch k := t.Kind(); {
+	case k == reflect.Struct || k == reflect.Map:
 		return "an object"
-	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return "a string"
-		}
-		return "an array"
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number in range"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.String:
+	case k == reflect.String || (k == reflect.Slice || k == reflect.Array) && t.Elem().Kind() == reflect.Uint8:
 		return "a string"
+	case k == reflect.Slice || k == reflect.Array:
+		return "an array"
+	case k == reflect.Bool:
+		return "a boolean"
+	case k >= reflect.Int && k <= reflect.Uint64:
+		return "a whole number in range"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
 	}
 	return "another value"
 }

@@ -173,7 +173,7 @@ func (s *Server) decide(r *http.Request, c *Caller) (elsewhere, error) {
 		err = s.giveBack(r.Context(), c, review.Trial, api.GivingBack{})
 	default:
 		next = cmp.Or(review.Next, next)
-		err = s.sealDecision(r.Context(), c, acts.Order{By: c, Key: review.Draft.Key}, review, decision)
+		err = s.sealDecision(r.Context(), acts.Order{By: c, Key: review.Draft.Key}, review, decision)
 	}
 	return pageAt("reviews", next), err
 }
@@ -208,20 +208,19 @@ func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 
 // sealDecision seals the decision, and then, for an agent's answer that it approves, the delivery. If the same form
 // comes again, for example because the first answer was lost, it finds both records and creates none.
-func (s *Server) sealDecision(ctx context.Context, c *Caller, o acts.Order, review *pages.Review, decision string) error {
+func (s *Server) sealDecision(ctx context.Context, o acts.Order, review *pages.Review, decision string) error {
 	asked, err := review.Asked(decision)
 	if err != nil {
 		return err
 	}
-	id := review.Record.Payload.RecordID
-	decided, err := s.count(s.review(ctx, c, o, id, asked))
+	decided, err := s.count(s.acts.Review(ctx, o, review.Record, asked))
 	if err != nil {
 		return err
 	}
 	if asked.ApprovalStatus == string(evidence.Rejected) || review.Record.Payload.Role() != evidence.RoleAgent {
 		return nil
 	}
-	if _, err := s.count(s.deliver(ctx, c, o, id, decided.Record.Payload.RecordID)); err != nil {
+	if _, err := s.count(s.acts.Deliver(ctx, o, review.Record, decided.Record.Payload.RecordID)); err != nil {
 		return fmt.Errorf("the decision is sealed as record %s, but the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
 	}
 	return nil
@@ -288,7 +287,7 @@ func (s *Server) doSeen(ctx context.Context, c *Caller, seen pages.Seen, form *p
 	result.Subject, review.Draft.Reason = e.Agent, form.Reason
 	still := func(ctx context.Context) error { return s.stillWaits(ctx, p.ChainID, seen) }
 	if form.Decides() {
-		return s.sealDecision(ctx, c, acts.Order{By: c, Key: form.Key, Still: still}, review, form.Decision)
+		return s.sealDecision(ctx, acts.Order{By: c, Key: form.Key, Still: still}, review, form.Decision)
 	}
 	if err := still(ctx); err != nil {
 		return err

@@ -205,30 +205,28 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 // belongs to the record, because alone it proves less, and returns that as well; otherwise it returns nil for it. whole
 // are the records that were verified together.
 func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (report *verify.Report, belongs *brief.Gathered, whole []*evidence.Record, err error) {
-	trusted, err := s.config.Installation.Trust(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	g, err := s.gather(ctx, c, record.Payload.RecordID, s.config.Installation.Ledger.Briefs().GatherRecord)
 	if err == nil && len(g.Indexes) <= maxVerified && (len(g.Indexes) > 1 || record.Payload.ChainID != "") {
 		if whole, err = s.readableCase(ctx, c, g); err == nil {
-			report, whole, err = s.verified(ctx, whole, trusted)
+			report, whole, err = s.verified(ctx, whole)
 			return report, g, whole, err
 		}
 	}
 	if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
 		return nil, nil, nil, err
 	}
-	return verify.Record(record, verify.Options{Trust: trusted}), g, nil, nil
+	trusted, err := s.config.Installation.Trust(ctx)
+	return verify.Record(record, verify.Options{Trust: trusted}), g, nil, err
 }
 
-// verified adds proofs to a chain and verifies it.
-func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted *trust.Trust) (*verify.Report, []*evidence.Record, error) {
+// verified adds proofs to a chain and verifies it by this installation's own trust.
+func (s *Server) verified(ctx context.Context, chain []*evidence.Record) (*verify.Report, []*evidence.Record, error) {
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, chain...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return verify.Bundle(bundle, verify.Options{Trust: trusted}), bundle.Records, nil
+	trusted, err := s.config.Installation.Trust(ctx)
+	return verify.Bundle(bundle, verify.Options{Trust: trusted}), bundle.Records, err
 }
 
 func (s *Server) chainPage(r *http.Request, c *Caller) (*pages.Chain, error) {
@@ -245,11 +243,7 @@ func (s *Server) chainPage(r *http.Request, c *Caller) (*pages.Chain, error) {
 	if err != nil {
 		return nil, unnamed(err)
 	}
-	trusted, err := s.config.Installation.Trust(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	report, records, err := s.verified(r.Context(), chain, trusted)
+	report, records, err := s.verified(r.Context(), chain)
 	if err != nil {
 		return nil, err
 	}
@@ -347,9 +341,6 @@ func whoSits(seats []jury.Seat) (models []string, rules bool) {
 
 func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 	id := r.PathValue("id")
-	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
-		return nil, err
-	}
 	// The state is read before the records. In the other order, a page could call a trial over without showing its
 	// end.
 	e, err := s.scheduler.Entry(r.Context(), id)
@@ -421,13 +412,6 @@ func (s *Server) stopByForm(r *http.Request, c *Caller) (string, error) {
 	return s.cancel(r, c, &api.Cancellation{Reason: r.PostFormValue("reason")})
 }
 
-func (s *Server) conversation(r *http.Request, c *Caller) (*pages.Court, error) {
-	if err := s.mayReadTrial(r.Context(), c, r.PathValue("id")); err != nil {
-		return nil, err
-	}
-	return s.wholeCourt(r.Context(), c, r.PathValue("id"))
-}
-
 func (s *Server) wholeCourt(ctx context.Context, c *Caller, id string) (*pages.Court, error) {
 	records, err := s.readableChain(ctx, c, id, true)
 	if err != nil {
@@ -437,7 +421,7 @@ func (s *Server) wholeCourt(ctx context.Context, c *Caller, id string) (*pages.C
 }
 
 func (s *Server) messagePage(r *http.Request, c *Caller) (*pages.Whole, error) {
-	court, err := s.conversation(r, c)
+	court, err := s.wholeCourt(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -453,7 +437,7 @@ func (s *Server) messagePage(r *http.Request, c *Caller) (*pages.Whole, error) {
 }
 
 func (s *Server) mentionsPage(r *http.Request, c *Caller) (*pages.Mentions, error) {
-	court, err := s.conversation(r, c)
+	court, err := s.wholeCourt(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

@@ -68,31 +68,19 @@ func briefOf(record *evidence.Record) *brief.Brief {
 }
 
 func (s *Server) postReview(r *http.Request, c *Caller, review *api.Review) (*acts.Done, error) {
-	return s.review(r.Context(), c, order(r, c), r.PathValue("id"), *review)
-}
-
-// review seals the caller's decision on a record. It returns api.ErrNotFound for a missing record, the errors of the
-// caller's rights, and those of acts.Review.
-func (s *Server) review(ctx context.Context, c *Caller, o acts.Order, id string, review api.Review) (*acts.Done, error) {
-	original, err := s.readable(ctx, c, id)
+	original, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return s.acts.Review(ctx, o, original, review)
+	return s.acts.Review(r.Context(), order(r, c), original, *review)
 }
 
 func (s *Server) postDelivery(r *http.Request, c *Caller, delivery *api.Delivery) (*acts.Done, error) {
-	return s.deliver(r.Context(), c, order(r, c), r.PathValue("id"), delivery.Review)
-}
-
-// deliver seals the answer that a review approved. It returns api.ErrNotFound for a missing record, the errors of the
-// caller's rights, and those of acts.Deliver.
-func (s *Server) deliver(ctx context.Context, c *Caller, o acts.Order, id, review string) (*acts.Done, error) {
-	original, err := s.readable(ctx, c, id)
+	original, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return s.acts.Deliver(ctx, o, original, review)
+	return s.acts.Deliver(r.Context(), order(r, c), original, delivery.Review)
 }
 
 func order(r *http.Request, c *Caller) acts.Order {

@@ -107,9 +107,6 @@ func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
 // getSubmission reads a trial for a caller: its state, and its acts so far.
 func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submission, err error) {
 	ctx, id := r.Context(), r.PathValue("id")
-	if err := s.mayReadTrial(ctx, c, id); err != nil {
-		return answer, err
-	}
 	e, err := s.scheduler.Entry(ctx, id)
 	if err != nil {
 		return answer, err
@@ -125,17 +122,11 @@ func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submissio
 
 func (s *Server) goOn(r *http.Request, c *Caller) (string, error) {
 	id := r.PathValue("id")
-	if err := s.mayManage(r.Context(), c, id); err != nil {
-		return id, err
-	}
 	return id, s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API")
 }
 
 func (s *Server) cancel(r *http.Request, c *Caller, asked *api.Cancellation) (string, error) {
 	id := r.PathValue("id")
-	if err := s.mayManage(r.Context(), c, id); err != nil {
-		return id, err
-	}
 	reason, err := givenReason(asked.Reason)
 	if err != nil {
 		return id, err
@@ -157,9 +148,6 @@ func givenReason(reason string) (string, error) {
 
 func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("id")
-	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
-		return err
-	}
 	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Briefs().Gather)
 	if err != nil {
 		return err
@@ -175,12 +163,17 @@ func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	return s.acts.MayReadTrial(ctx, c, id)
 }
 
-// mayManage refuses callers that may not cancel or resume a trial.
-func (s *Server) mayManage(ctx context.Context, c *Caller, id string) error {
-	if err := s.isTrial(ctx, c, id); err != nil {
+// readsTrial refuses callers that may not read the trial of the path.
+func (s *Server) readsTrial(r *http.Request, c *Caller) error {
+	return s.mayReadTrial(r.Context(), c, r.PathValue("id"))
+}
+
+// managesTrial refuses callers that may not cancel or resume it.
+func (s *Server) managesTrial(r *http.Request, c *Caller) error {
+	if err := s.isTrial(r.Context(), c, r.PathValue("id")); err != nil {
 		return err
 	}
-	return s.acts.MayManage(ctx, c, id)
+	return s.acts.MayManage(r.Context(), c, r.PathValue("id"))
 }
 
 // isTrial returns an error for an id that no trial has. A stranger gets the same error for a missing and for a private
@@ -342,13 +335,10 @@ func (s *Server) judgeEvents(w http.ResponseWriter, r *http.Request, c *Caller) 
 	return s.stream(w, r, c, after, s.live.Events)
 }
 
-// stream sends a trial's events to a caller who may read the trial.
+// stream sends a trial's events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after string,
 	tell func(http.ResponseWriter, *http.Request, schedule.Watch) error) error {
 	id := r.PathValue("id")
-	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
-		return err
-	}
 	seq, err := seqOf(after)
 	if err != nil {
 		return err

@@ -121,26 +121,30 @@ func (s *Server) routes() []Route {
 			"A recorded chain as people read it.", Options{Heavy: true, Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
 		{"GET /recordings/{chain}/acts/{number}", Page, Readers, shown(s, s.recordingPage),
 			"One act of a recorded chain, with all texts.", Options{Heavy: true}},
-		{"POST /recordings/{chain}/trial", Page, Submitters, sent(s, s.tryRecording, s.recordingPage), "Put a recorded chain before the jury, by the form.", Options{Heavy: true}},
+		{"POST /recordings/{chain}/trial", Page, Submitters, sent(s, s.tryRecording, s.recordingPage),
+			"Put a recorded chain before the jury, by the form.", Options{Heavy: true}},
 		{"POST /v1/submissions", API, Submitters, s.entered(http.StatusAccepted, withBody(s.submit)),
 			"Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
 			Options{In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
 		{"GET /v1/submissions", API, SignedIn, answered(s.listSubmissions), "Submissions, the newest first: a submitter sees its own.",
 			Options{Out: api.Submissions{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
 		{"GET /v1/submissions/{id}", API, Readers, answered(s.getSubmission),
-			"A submission: its state, the jury's positions, and the result if there is one.", Options{Heavy: true, Shared: true, Out: api.Submission{}}},
+			"A submission: its state, the jury's positions, and the result if there is one.",
+			Options{Heavy: true, Shared: true, Out: api.Submission{}, May: s.readsTrial}},
 		{"POST /v1/submissions/{id}/resume", API, Submitters, s.entered(http.StatusAccepted, s.goOn),
-			"Continue a trial that was broken off or cancelled.", Options{Out: api.Submission{}, Status: http.StatusAccepted}},
+			"Continue a trial that was broken off or cancelled.", Options{Out: api.Submission{}, Status: http.StatusAccepted, May: s.managesTrial}},
 		{"POST /v1/submissions/{id}/cancel", API, Submitters, s.entered(http.StatusAccepted, withBody(s.cancel)),
 			"Stop a trial that is to be held. The log records by whom, and why.",
-			Options{In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
+			Options{In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted, May: s.managesTrial}},
 		{"GET /v1/submissions/{id}/case", API, Readers, s.getCase,
-			"The case file: every record of the trial, proved against one checkpoint.", Options{Heavy: true, Shared: true, Out: Bundle}},
+			"The case file: every record of the trial, proved against one checkpoint.",
+			Options{Heavy: true, Shared: true, Out: Bundle, May: s.readsTrial}},
 		{"GET /ws/submissions/{id}/judge", Stream, Readers, s.judgeSocket,
-			"What happens in a trial, over WebSocket: an event in each text message.", Options{Status: http.StatusSwitchingProtocols, Query: after}},
+			"What happens in a trial, over WebSocket: an event in each text message.",
+			Options{Status: http.StatusSwitchingProtocols, Query: after, May: s.readsTrial}},
 		{"GET /v1/submissions/{id}/events", Stream, Readers, s.judgeEvents,
 			"What happens in a trial, as server-sent events; 204 if no more events will come.",
-			Options{Query: after, Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}, Media: schedule.EventStream}},
+			Options{Query: after, Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}, Media: schedule.EventStream, May: s.readsTrial}},
 		{"GET /{$}", Page, Anyone, shown(s, s.home), "The trials that the caller may see, and the form that begins one.",
 			Options{Query: []Parameter{{"before", "the id of a trial: the trials that were submitted before it"}}}},
 		{"GET /sign-in", Page, Anyone, shown(s, s.signInPage),
@@ -148,9 +152,9 @@ func (s *Server) routes() []Route {
 		{"GET " + pages.AssetPrefix + "{name}", Static, Anyone, answered(asset), "A style sheet or script of the pages.", Options{}},
 		{"POST /submissions", Page, Submitters, sent(s, s.submitForm, s.home), "Put an agent before the jury, by the form.", Options{}},
 		{"GET /submissions/{id}", Page, Readers, shown(s, s.courtPage), "The courtroom: a trial as it happens.",
-			Options{Heavy: true, Query: []Parameter{{"after", "how many of the trial's records the page shows already: what is new is sent"}}}},
-		{"POST /submissions/{id}/resume", Page, Submitters, toCourt(s, s.goOn), "Continue a trial, by the form.", Options{}},
-		{"POST /submissions/{id}/cancel", Page, Submitters, toCourt(s, s.stopByForm), "Stop a trial, by the form.", Options{}},
+			Options{Heavy: true, May: s.readsTrial, Query: []Parameter{{"after", "how many of the trial's records the page shows already: what is new is sent"}}}},
+		{"POST /submissions/{id}/resume", Page, Submitters, toCourt(s, s.goOn), "Continue a trial, by the form.", Options{May: s.managesTrial}},
+		{"POST /submissions/{id}/cancel", Page, Submitters, toCourt(s, s.stopByForm), "Stop a trial, by the form.", Options{May: s.managesTrial}},
 		{"GET /reviews", Page, Overseers, shown(s, s.deskPage), "What waits for a person.",
 			Options{Query: []Parameter{{"show", "mine: what the caller has taken; unassigned: what nobody has taken; left out: all"}}}},
 		{"POST /reviews", Page, assigners, shown(s, s.severalForm),
@@ -165,8 +169,9 @@ func (s *Server) routes() []Route {
 		{"GET /chains/{chain_id}", Page, Readers, shown(s, s.chainPage),
 			"A chain of records.", Options{Heavy: true, Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
 		{"GET /submissions/{id}/messages", Page, Readers, shown(s, s.mentionsPage),
-			"The messages of the conversation that have a text.", Options{Heavy: true, Query: []Parameter{{"find", "the text, in any letter case"}}}},
-		{"GET /submissions/{id}/messages/{number}", Page, Readers, shown(s, s.messagePage), "One message of the conversation, whole.", Options{Heavy: true}},
+			"The messages of the conversation that have a text.", Options{Heavy: true, May: s.readsTrial, Query: []Parameter{{"find", "the text, in any letter case"}}}},
+		{"GET /submissions/{id}/messages/{number}", Page, Readers, shown(s, s.messagePage),
+			"One message of the conversation, whole.", Options{Heavy: true, May: s.readsTrial}},
 		{"GET /records/{id}/member", Page, Readers, shown(s, s.memberPage),
 			"One member of a record's payload, whole.", Options{Heavy: true, Query: []Parameter{{"name", "of the member, as the record's page names it"}}}},
 		{"GET /verify", Page, Anyone, s.verifyPage, "The page on which everyone can verify a file.", Options{Shared: true}},
@@ -256,6 +261,9 @@ func (s *Server) guard(route *Route) http.Handler {
 		}
 		if err == nil {
 			err = checkForm(r, c)
+		}
+		if err == nil && route.May != nil {
+			err = route.May(r, c)
 		}
 		if err == nil {
 			s.share(route, w.Header(), r, c)
@@ -412,7 +420,7 @@ func shown[P pages.Page](s *Server, get func(*http.Request, *Caller) (P, error))
 	}
 }
 
-// sent makes a Handler of a form: do returns where it leads. If do leads nowhere, page shows the form again, with the reason if it was refused.
+// sent makes a Handler of a form: do returns where it leads. If it leads nowhere, page shows the form again, with the reason if there is one.
 func sent[F form](s *Server, do func(*http.Request, *Caller) (elsewhere, error), page func(*http.Request, *Caller) (F, error)) Handler {
 	return shown(s, func(r *http.Request, c *Caller) (pages.Page, error) {
 		to, err := do(r, c)
@@ -455,6 +463,8 @@ type Options struct {
 	Media  string      // media type of the answer; "": application/json
 
 	AnyQuery bool // another server makes the query, and may add parameters
+
+	May func(*http.Request, *Caller) error // what decides beside the role; nil: nothing, or the handler asks
 }
 
 // Method returns the route's method.
