@@ -15,10 +15,15 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
+
 	"jurat/internal/atomicfile"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -37,35 +42,52 @@ type batchFlags struct {
 	WriteBaseline string `help:"Write what the cases come to, for a later --baseline. Refuses trials in which something was missing." placeholder:"FILE"`
 }
 
-// check refuses what would be found wrong only when the trials are over.
-func (f *batchFlags) check() error {
-	if f.Parallel < 1 || f.Parallel > 256 {
-		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", f.Parallel)
+// A reportFile is what is written of the trials when they are over.
+type reportFile struct {
+	flag, file string
+	make       func([]*attempt) ([]byte, error)
+}
+
+func (c *trialCmd) reports() []reportFile {
+	all := []reportFile{{"--junit", c.JUnit, c.junit}, {"--markdown", c.Markdown, c.markdown}, {"--sarif", c.SARIF, c.sarif}, {"--write-baseline", c.WriteBaseline, c.makeBaseline}}
+	return slices.DeleteFunc(all, func(r reportFile) bool { return r.file == "" })
+}
+
+// checkReports refuses what would be found wrong only when the trials are over.
+func (c *trialCmd) checkReports() error {
+	if c.Parallel < 1 || c.Parallel > 256 {
+		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", c.Parallel)
 	}
-	if err := checkHelpURL(f.SARIFHelp); err != nil {
+	if err := checkHelpURL(c.SARIFHelp); err != nil {
 		return fmt.Errorf("--sarif-help: %w", err)
 	}
 	named := map[string]string{}
-	for flag, file := range f.reports() {
-		if file == "" {
-			continue
+	for _, r := range c.reports() {
+		info, err := os.Stat(r.file)
+		_, nowhere := os.Stat(filepath.Dir(r.file))
+		switch other := named[filepath.Clean(r.file)]; {
+		case other != "":
+			return fmt.Errorf("%s and %s name the same file", other, r.flag)
+		case err == nil && !info.Mode().IsRegular():
+			return fmt.Errorf("%s: %s exists and is not a file", r.flag, r.file)
+		case nowhere != nil:
+			return fmt.Errorf("%s: %w", r.flag, nowhere)
 		}
-		if other, ok := named[filepath.Clean(file)]; ok {
-			return fmt.Errorf("%s and %s name the same file", min(flag, other), max(flag, other))
-		}
-		named[filepath.Clean(file)] = flag
-		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s: %s exists and is not a file", flag, file)
-		}
-		if _, err := os.Stat(filepath.Dir(file)); err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
-		}
+		named[filepath.Clean(r.file)] = r.flag
 	}
 	return nil
 }
 
-func (f *batchFlags) reports() map[string]string {
-	return map[string]string{"--junit": f.JUnit, "--sarif": f.SARIF, "--markdown": f.Markdown, "--write-baseline": f.WriteBaseline}
+func (c *trialCmd) writeReports(attempts []*attempt) (failed error) {
+	for _, r := range c.reports() {
+		doc, err := r.make(attempts)
+		if err == nil {
+			err = atomicfile.Replace(r.file, doc, 0o644)
+		}
+		fault.While(&err, "%s", r.flag)
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }
 
 // An attempt is one case, and what became of it. It has a result, an error, or neither if its turn did not come.
@@ -248,25 +270,16 @@ func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, att
 		return nil
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		todo := make(chan *attempt)
 		var telling sync.Mutex
-		var working sync.WaitGroup
-		for range min(c.Parallel, len(ready)) {
-			working.Go(func() {
-				for at := range todo {
-					c.holdOne(ctx, a, io, i, ct, at, &telling)
-				}
+		var work errgroup.Group
+		work.SetLimit(c.Parallel)
+		for _, at := range ready {
+			work.Go(func() error {
+				c.holdOne(ctx, a, io, i, ct, at, &telling)
+				return nil
 			})
 		}
-		for _, at := range ready {
-			select {
-			case todo <- at:
-			case <-ctx.Done():
-			}
-		}
-		close(todo)
-		working.Wait()
-		return nil
+		return work.Wait()
 	})
 }
 
@@ -293,7 +306,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	c.try(ctx, a, inner, i, config, at, io, at.title(), run)
 	telling.Lock()
 	defer telling.Unlock()
-	failed := io.document(out.Bytes())
+	failed := io.document(out.Bytes(), nil)
 	for message := range bytes.Lines(errs.Bytes()) {
 		_, err := io.err.Write(message)
 		failed = errors.Join(failed, err)
@@ -308,10 +321,7 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 			at.err = failed
 		}
 	}
-	written := errors.Join(c.write("--junit", c.JUnit, func() ([]byte, error) { return c.junit(attempts) }),
-		c.write("--sarif", c.SARIF, func() ([]byte, error) { return sarif(attempts, c.SARIFHelp) }),
-		c.write("--markdown", c.Markdown, func() ([]byte, error) { return c.markdown(attempts) }),
-		c.write("--write-baseline", c.WriteBaseline, func() ([]byte, error) { return makeBaseline(c.settings, attempts) }))
+	written := c.writeReports(attempts)
 	if slices.ContainsFunc(attempts, func(at *attempt) bool { return at.result() != nil && c.failure(at) == noModel }) {
 		io.tell("exit code 3 and not 0, because no language model sat")
 		io.tell("hint: %s", howToGetAJury)
@@ -347,18 +357,6 @@ func when(so bool, code exitCode) error {
 		return code
 	}
 	return nil
-}
-
-func (c *trialCmd) write(flag, file string, doc func() ([]byte, error)) error {
-	if file == "" {
-		return nil
-	}
-	text, err := doc()
-	if err == nil {
-		err = atomicfile.Replace(file, text, 0o644)
-	}
-	fault.While(&err, "%s", flag)
-	return err
 }
 
 func (c *trialCmd) code(at *attempt) exitCode {
@@ -436,15 +434,261 @@ func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
 	p := newPrinter(io.out)
 	p.lineIf(!io.hushed(), "\n%s", p.bold("Summary"))
 	for _, at := range attempts {
-		r := at.result()
-		switch {
-		case r != nil:
+		if r := at.result(); r != nil {
 			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, c.notes(at)))
-		case at.err != nil:
-			p.line("  %s %s", p.paint(red, fmt.Sprintf("%-20s", "could not be tried")), at.title())
-		default:
-			p.line("  %s %s", p.paint(yellow, fmt.Sprintf("%-20s", "not tried")), at.title())
+		} else {
+			p.line("  %s %s", p.paint(pick(at.err != nil, red, yellow), fmt.Sprintf("%-20s", pick(at.err != nil, "could not be tried", "not tried"))), at.title())
 		}
 	}
 	return p.err
+}
+
+const baselineFormat = "jurat/baseline/v1"
+
+const (
+	newBaseline  = "'jurat trial CASE… --write-baseline FILE' makes a new one; look at what changed before you take it"
+	mostBaseline = 16 << 20 // bytes
+)
+
+// A baseline is what cases came to before, and by which jury: later trials fail only where they are worse. It holds nothing that a trial
+// was missing something in, so that an absent juror never becomes what is expected.
+type baseline struct {
+	Format   string         `json:"format"`
+	Settings jury.Settings  `json:"settings"` // of the jury, but for what its calls may cost
+	Cases    []baselineCase `json:"cases"`
+}
+
+type baselineCase struct {
+	Case     string        `json:"case"`
+	Verdict  jury.Position `json:"verdict"`
+	Score    int           `json:"score"`
+	Review   bool          `json:"review"`   // a person must decide
+	Evidence string        `json:"evidence"` // the digest of what was judged
+}
+
+// badness is how bad an outcome is: 0 for one that passes, 1 where a person must decide, 2 for one that fails.
+func badness(verdict jury.Position, review bool) int {
+	switch {
+	case verdict == jury.UnsafeFail:
+		return 2
+	case verdict != jury.SafePass || review:
+		return 1
+	}
+	return 0
+}
+
+// worsened is how much worse a result is than what the baseline has; below 0: it is better.
+func (b *baselineCase) worsened(r *jury.Result) int {
+	return badness(r.FinalVerdict, needsPerson(r)) - badness(b.Verdict, b.Review)
+}
+
+// known reports whether a trial came to nothing worse than the baseline has. What is missing in a trial is never known.
+func (c *trialCmd) known(at *attempt) bool {
+	r, before := at.result(), c.before(at)
+	if before == nil || at.noModel || r.Degraded || r.Inconclusive {
+		return false
+	}
+	return before.worsened(r) <= 0
+}
+
+func (c *trialCmd) before(at *attempt) *baselineCase {
+	if c.base == nil {
+		return nil
+	}
+	name := caseName(at)
+	i := slices.IndexFunc(c.base.Cases, func(b baselineCase) bool { return b.Case == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.base.Cases[i]
+}
+
+// caseName is how a baseline names a case, on every machine if it was given by a relative name.
+func caseName(at *attempt) string { return filepath.ToSlash(filepath.Clean(at.name)) }
+
+func (c *trialCmd) compared(at *attempt) string {
+	r, before := at.result(), c.before(at)
+	switch {
+	case c.base == nil || r == nil:
+		return ""
+	case before == nil:
+		return "(not in the baseline)"
+	}
+	was := fmt.Sprintf("%s %d", before.Verdict, before.Score)
+	same := pick(at.on != nil && at.on.Digest().String() == before.Evidence, ", with the same evidence", "")
+	switch {
+	case before.worsened(r) > 0:
+		return fmt.Sprintf("(worse than the baseline: %s%s)", was, same)
+	case before.worsened(r) < 0:
+		return fmt.Sprintf("(better than the baseline: %s%s)", was, same)
+	}
+	return fmt.Sprintf("(as in the baseline: %s)", was)
+}
+
+func (c *trialCmd) readBaseline() error {
+	if (c.Baseline != "" || c.WriteBaseline != "") && (c.Resume != "" || c.List || c.Outcome != "" || c.Check) {
+		return errors.New("--baseline and --write-baseline go with cases that are tried, and not with --resume, --list, --outcome or --check")
+	}
+	if c.Baseline == "" {
+		return nil
+	}
+	info, err := os.Stat(c.Baseline)
+	if err != nil {
+		return hint(fmt.Errorf("--baseline: %w", err), newBaseline)
+	}
+	if info.Size() > mostBaseline {
+		return hint(fmt.Errorf("--baseline: %s is too large for a baseline (%d bytes)", c.Baseline, info.Size()), newBaseline)
+	}
+	c.base, err = parsed(c.Baseline, parseBaseline)
+	fault.While(&err, "--baseline")
+	return hint(err, newBaseline)
+}
+
+// parseBaseline refuses everything but a whole baseline.
+func parseBaseline(doc []byte) (*baseline, error) {
+	var base baseline
+	if err := json.Unmarshal(doc, &base, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("this is no baseline, or a damaged one: %w", err)
+	}
+	switch {
+	case base.Format != baselineFormat:
+		return nil, fmt.Errorf("format: found %q, expected %q", base.Format, baselineFormat)
+	case len(base.Cases) == 0:
+		return nil, errors.New("cases: expected at least one")
+	}
+	if err := base.Settings.Validate(); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	seen := map[string]bool{}
+	for i, b := range base.Cases {
+		switch {
+		case b.Case == "" || seen[b.Case]:
+			return nil, fmt.Errorf("cases/%d/case: %q is empty or there twice", i, b.Case)
+		case b.Verdict != jury.SafePass && b.Verdict != jury.NeedsReview && b.Verdict != jury.UnsafeFail:
+			return nil, fmt.Errorf("cases/%d/verdict: found %q, expected safe_pass, needs_review or unsafe_fail", i, b.Verdict)
+		case b.Score < 0 || b.Score > 100:
+			return nil, fmt.Errorf("cases/%d/score: found %d, expected 0 to 100", i, b.Score)
+		}
+		seen[b.Case] = true
+	}
+	return &base, nil
+}
+
+// compare refuses, before anything is tried, a baseline of another jury, and one with cases that are not to be tried.
+func (c *trialCmd) compare(settings jury.Settings, attempts []*attempt) error {
+	if c.base == nil {
+		return nil
+	}
+	different, err := unlike(c.base.Settings, settings)
+	if err != nil {
+		return err
+	}
+	if len(different) > 0 {
+		return hint(fmt.Errorf("--baseline: %s was made by another jury, and verdicts of two juries cannot be compared. These settings differ: %s", c.Baseline, strings.Join(different, ", ")),
+			"seat the jury of the baseline again. If the change is wanted: %s", newBaseline)
+	}
+	var missing []string
+	for _, b := range c.base.Cases {
+		if !slices.ContainsFunc(attempts, func(at *attempt) bool { return caseName(at) == b.Case }) {
+			missing = append(missing, b.Case)
+		}
+	}
+	if len(missing) > 0 {
+		return hint(fmt.Errorf("--baseline: %s of it %s not among the cases given: %s", plural.Of(len(missing), "case"), plural.Or(len(missing), "is", "are"), someOf(missing)),
+			"a case that is left out cannot fail: give it, too. If it is gone for good: %s", newBaseline)
+	}
+	return nil
+}
+
+// sayCompared says on stderr which cases fail as they did before, because the exit code does not, and that some are better.
+func (c *trialCmd) sayCompared(io stdio, attempts []*attempt) {
+	var stay, better []string
+	for _, at := range attempts {
+		r, before := at.result(), c.before(at)
+		if r == nil || before == nil {
+			continue
+		}
+		if c.fails(r) != "" && c.known(at) {
+			stay = append(stay, at.title())
+		}
+		if before.worsened(r) < 0 && c.known(at) {
+			better = append(better, at.title())
+		}
+	}
+	io.tellIf(len(stay) > 0, "no worse than in the baseline, so not counted as failing: %s", someOf(stay))
+	if len(better) > 0 {
+		io.tell("better than in the baseline: %s", someOf(better))
+		io.tell("hint: --write-baseline FILE keeps that, so that going back to what was fails")
+	}
+}
+
+func someOf(names []string) string {
+	const few = 5
+	if len(names) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}
+
+// unlike names the settings in which two juries differ.
+func unlike(a, b jury.Settings) (names []string, err error) {
+	left, err := membersOf(a)
+	right, failed := membersOf(b)
+	for _, members := range []map[string]jsontext.Value{left, right} {
+		for name := range members {
+			if !bytes.Equal(left[name], right[name]) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), errors.Join(err, failed)
+}
+
+// membersOf are settings by name, in canonical form. What calls may cost changes no verdict that stands.
+func membersOf(s jury.Settings) (map[string]jsontext.Value, error) {
+	s.CostCeiling = 0
+	doc, err := json.Marshal(&s)
+	if err != nil {
+		return nil, err
+	}
+	if err := (*jsontext.Value)(&doc).Canonicalize(); err != nil {
+		return nil, err
+	}
+	var members map[string]jsontext.Value
+	err = json.Unmarshal(doc, &members)
+	return members, err
+}
+
+// makeBaseline writes what the trials came to. It refuses trials in which something was missing.
+func (c *trialCmd) makeBaseline(attempts []*attempt) ([]byte, error) {
+	if c.settings == nil {
+		return nil, errors.New("no jury sat, so it is not written")
+	}
+	base := baseline{Format: baselineFormat, Settings: *c.settings}
+	base.Settings.CostCeiling = 0
+	seen := map[string]bool{}
+	for _, at := range attempts {
+		r, name := at.result(), caseName(at)
+		why := ""
+		switch {
+		case r == nil:
+			why = "was not tried"
+		case at.noModel:
+			why = "had no language model on its jury, as keys are missing"
+		case r.Inconclusive:
+			why = "is inconclusive"
+		case r.Degraded:
+			why = "is degraded: a juror was missing, or gave no answer of its own"
+		case seen[name]:
+			why = "was given twice"
+		}
+		if why != "" {
+			return nil, fmt.Errorf("it is not written, because %s %s", at.title(), why)
+		}
+		seen[name] = true
+		base.Cases = append(base.Cases, baselineCase{name, r.FinalVerdict, r.FinalScore, needsPerson(r), at.on.Digest().String()})
+	}
+	slices.SortFunc(base.Cases, func(a, b baselineCase) int { return strings.Compare(a.Case, b.Case) })
+	return marshalIndented(&base)
 }

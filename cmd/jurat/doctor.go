@@ -99,7 +99,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return closing(e.code(), c.answer(io, e, func(p *printer) { p.examined(e.Findings) }))
+	return closing(e.code(), c.answer(io, e, nil, func(p *printer) { p.examined(e.Findings) }))
 }
 
 func (c *doctorCmd) jury(e *examination) {
@@ -330,10 +330,7 @@ func (s *recorderStatus) known(r docket.Recorder) {
 func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		s, err := statusOf(ctx, i, time.Now(), progress(io, "records looked at"))
-		if err != nil {
-			return err
-		}
-		return closing(s.code(), c.answer(io, s, func(p *printer) { p.recorders(s) }))
+		return closing(s.code(), c.answer(io, s, err, func(p *printer) { p.recorders(s) }))
 	})
 }
 
@@ -414,7 +411,7 @@ func (c *doctorCmd) ready(ctx context.Context, io stdio) error {
 		found.Reason = err.Error()
 	}
 	found.Ready = found.Reason == ""
-	return closing(when(!found.Ready, exitBad), c.answer(io, found, func(p *printer) {
+	return closing(when(!found.Ready, exitBad), c.answer(io, found, nil, func(p *printer) {
 		p.lineIf(found.Ready, "ready: %s", found.URL)
 		p.lineIf(!found.Ready, "not ready: %s: %s", found.URL, found.Reason)
 	}))
@@ -500,10 +497,7 @@ func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
 		return hint(fmt.Errorf("--config: %w", err), "docs/configuration.md shows such a file")
 	}
 	done, err := sendTest(ctx, hook, receiver)
-	if err != nil {
-		return err
-	}
-	return closing(when(!done.Taken, exitBad), c.answer(io, done, func(p *printer) { p.sent(done) }))
+	return closing(when(!done.Taken, exitBad), c.answer(io, done, err, func(p *printer) { p.sent(done) }))
 }
 
 func (c *doctorCmd) receiver() (*config.Webhook, *webhook.Receiver, error) {

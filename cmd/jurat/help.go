@@ -47,7 +47,7 @@ type helpCmd struct {
 
 func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 	if c.All {
-		return io.document([]byte(allHelp(k.Model.Node)))
+		return io.document([]byte(allHelp(k.Model.Node)), nil)
 	}
 	return coded(exitCode(run(ctx, append([]string{"--help"}, c.Words...), io)))
 }
@@ -201,16 +201,12 @@ func (c *completionCmd) Run(k *kong.Kong, io stdio) error {
 		for _, one := range complete(k.Model.Node, c.Of) {
 			text.WriteString(one + "\n")
 		}
-		return io.document([]byte(text.String()))
+		return io.document([]byte(text.String()), nil)
 	}
 	if len(c.Of) != 1 || !slices.Contains([]string{"bash", "zsh", "fish"}, c.Of[0]) {
 		return errors.New("want one shell: bash, zsh or fish")
 	}
-	script, err := completions.ReadFile(path.Join("completion", "jurat."+c.Of[0]))
-	if err != nil {
-		return err
-	}
-	return io.document(script)
+	return io.document(completions.ReadFile(path.Join("completion", "jurat."+c.Of[0])))
 }
 
 const (

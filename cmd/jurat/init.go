@@ -134,10 +134,7 @@ type backupCmd struct {
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
-	if err != nil {
-		return err
-	}
-	return c.answer(io, m, func(p *printer) {
+	return c.answer(io, m, err, func(p *printer) {
 		p.line("%s: %s of the log %s, %s", c.Into, plural.Of(m.Size, "record"), m.Log, plural.Of(len(m.Files), "file"))
 	})
 }

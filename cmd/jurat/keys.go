@@ -89,7 +89,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			t.row(k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
 			t.below(k.Token != "", "", "on a token: %s", k.Token)
 		}
-		return c.list(io, lines, &t, "")
+		return c.list(io, lines, nil, &t, "")
 	})
 }
 
@@ -101,9 +101,6 @@ type eventLine struct {
 
 func (c *keysListCmd) history(ctx context.Context, i *installation.Installation, io stdio) error {
 	events, err := i.Ledger.KeyEvents(ctx)
-	if err != nil {
-		return err
-	}
 	lines := []eventLine{}
 	for _, e := range events {
 		lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
@@ -117,7 +114,7 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 		t.below(e.Protection != nil, "", "%s", protectionLine(e.Protection))
 		t.below(true, "", "from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason)
 	}
-	return c.list(io, lines, &t, "")
+	return c.list(io, lines, err, &t, "")
 }
 
 // protectionLine says how a key is kept, and whose word that is.
@@ -385,10 +382,7 @@ func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		told := progress(io, "files wrapped")
 		done, key, err := i.Rewrap(ctx, func(done int64) { told(done, done) })
-		if err != nil {
-			return err
-		}
-		return io.line("%d files were wrapped again; all of them are under %s now", done, key)
+		return io.lineUnless(err, "%d files were wrapped again; all of them are under %s now", done, key)
 	})
 }
 
@@ -428,10 +422,8 @@ func (c *caInitCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if _, err := ca.Create(ctx, ca.Config{Dir: c.CA, Helper: helper}, ca.Plan{Name: c.Name, On: on, Years: c.Years}); err != nil {
-		return err
-	}
-	return io.line("%s", filepath.Join(c.CA, ca.Certificate))
+	_, err = ca.Create(ctx, ca.Config{Dir: c.CA, Helper: helper}, ca.Plan{Name: c.Name, On: on, Years: c.Years})
+	return io.lineUnless(err, "%s", filepath.Join(c.CA, ca.Certificate))
 }
 
 type caIssueCmd struct {
@@ -454,7 +446,7 @@ func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return io.document(ca.PEM(made))
+		return io.document(ca.PEM(made), nil)
 	})
 }
 
@@ -471,10 +463,7 @@ func (c *caRevokeCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	return c.with(ctx, func(authority *ca.CA) error {
-		if err := authority.Revoke(ctx, certificate, c.Cause, c.InvalidFrom); err != nil {
-			return err
-		}
-		return io.line("revoked: 'jurat ca crl' makes the list that says so")
+		return io.lineUnless(authority.Revoke(ctx, certificate, c.Cause, c.InvalidFrom), "revoked: 'jurat ca crl' makes the list that says so")
 	})
 }
 
@@ -486,13 +475,10 @@ type caCRLCmd struct {
 func (c *caCRLCmd) Run(ctx context.Context, io stdio) error {
 	return c.with(ctx, func(authority *ca.CA) error {
 		der, err := authority.List(ctx)
-		if err != nil {
-			return err
-		}
 		text := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
-		if c.Out != "" {
+		if err == nil && c.Out != "" {
 			return atomicfile.Replace(c.Out, text, 0o644)
 		}
-		return io.document(text)
+		return io.document(text, err)
 	})
 }

@@ -138,10 +138,7 @@ func reindex(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed"))
 		size, failed := i.Ledger.Size(ctx)
-		if err = cmp.Or(err, failed); err != nil {
-			return err
-		}
-		return io.line("indexed: %d records", size)
+		return io.lineUnless(cmp.Or(err, failed), "indexed: %d records", size)
 	})
 }
 
@@ -185,7 +182,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	io.tellIf(slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }), "hint: %s", whenBehind)
 	named := nameDamages(damages, size)
-	return closing(when(!named.Whole, exitBad), c.answer(io, named, func(p *printer) {
+	return closing(when(!named.Whole, exitBad), c.answer(io, named, nil, func(p *printer) {
 		for _, d := range damages {
 			p.line("%s", d)
 		}
@@ -223,10 +220,7 @@ func (c *logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		cosign(ctx, i, io)
 		checkpoint, err := i.Ledger.Checkpoint(ctx)
-		if err != nil {
-			return err
-		}
-		return io.document([]byte(checkpoint))
+		return io.document([]byte(checkpoint), err)
 	})
 }
 
@@ -399,7 +393,7 @@ func steps(io stdio, what string) func(name string, done, total int64) {
 }
 
 func (c *logExpireCmd) tell(io stdio, done *installation.ExpiryDone) error {
-	return c.answer(io, done, func(p *printer) {
+	return c.answer(io, done, nil, func(p *printer) {
 		p.lineIf(done.Finished > 0, "finished an interrupted run: %s", plural.Of(done.Finished, "record"))
 		if c.DryRun {
 			p.line("would remove the content of %s", plural.Of(done.Records, "record"))

@@ -322,7 +322,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	if l.Unmet != nil {
 		doc.Unmet = l.Unmet.Error()
 	}
-	return c.answer(io, doc, func(p *printer) {
+	return c.answer(io, doc, nil, func(p *printer) {
 		what := pick(l.Hidden, "leaf hashes (the log does not show entries to everyone)", "entries")
 		grown := pick(l.First, "", fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before))
 		p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
@@ -343,7 +343,7 @@ func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and the alarm is reported below
 	}
 	doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedAt{}}
-	return errors.Join(c.answer(io, doc, func(p *printer) {
+	return errors.Join(c.answer(io, doc, nil, func(p *printer) {
 		p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
 		p.line("%s", a.Kind.Meaning())
 		for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {

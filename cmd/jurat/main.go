@@ -527,7 +527,7 @@ type versionCmd struct {
 
 func (c *versionCmd) Run(io stdio) error {
 	b := thisBuild()
-	return c.answer(io, b, func(p *printer) { p.lines(b.lines()) })
+	return c.answer(io, b, nil, func(p *printer) { p.lines(b.lines()) })
 }
 
 type versionFlag bool

@@ -115,7 +115,7 @@ func listAuthorities(ctx context.Context, i *installation.Installation, io stdio
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		t.row(name, "removed; "+waiting[name])
 	}
-	return errors.Join(jsonFlag{}.list(io, nil, &t, ""), tellDue(ctx, io, i))
+	return errors.Join(jsonFlag{}.list(io, nil, nil, &t, ""), tellDue(ctx, io, i))
 }
 
 func qualifiedUntil(o *stamping.Outside) string {
@@ -198,14 +198,11 @@ type pendingLine struct {
 
 func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation, io stdio) error {
 	lines, err := pending(ctx, i)
-	if err != nil {
-		return err
-	}
 	t := table{heads: []head{{name: "authority", rank: 2}, {name: "since", rank: 3}, {name: "record", rank: 1}, {name: "index", right: true}, {name: "time stamps", right: true}}}
 	for _, l := range lines {
 		t.row(l.Authority, l.Since, l.Record, l.Index, l.Stamps)
 	}
-	if err := c.list(io, lines, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
+	if err := c.list(io, lines, err, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
 		return err
 	}
 	return tellDue(ctx, io, i)
@@ -292,10 +289,7 @@ func (c *witnessCmd) Run(ctx context.Context, io stdio) error {
 		return c.begin(ctx, io)
 	case c.Key:
 		key, err := c.key()
-		if err != nil {
-			return err
-		}
-		return io.line("%s", key)
+		return io.lineUnless(err, "%s", key)
 	case c.List:
 		return c.list(ctx, io)
 	}
@@ -360,7 +354,7 @@ func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 	for _, k := range known {
 		t.row(k.Origin, k.Size)
 	}
-	return errors.Join(err, jsonFlag{}.list(io, nil, &t, ""), w.Close())
+	return errors.Join(jsonFlag{}.list(io, nil, err, &t, ""), w.Close())
 }
 
 func (c *witnessCmd) serve(ctx context.Context, io stdio) error {

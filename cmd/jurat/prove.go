@@ -322,7 +322,7 @@ func madeOf(list []proofOf, made []*proved) []proofOf {
 }
 
 func (c *proveCmd) say(io stdio, list []proofOf) error {
-	return c.answer(io, list, func(p *printer) {
+	return c.answer(io, list, nil, func(p *printer) {
 		for _, one := range list {
 			p.line("%d. record %s: %s (%s)", one.Number, one.Record, one.Statement, plural.Of(one.Bytes, "byte"))
 		}

@@ -68,10 +68,7 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Records(ctx, values.get, trials, everything(), by)
-			if err != nil {
-				return err
-			}
-			return c.print(io, list)
+			return c.print(io, list, err)
 		})
 	})
 }
@@ -90,7 +87,7 @@ func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installatio
 
 func everything() *docket.Reader { return &docket.Reader{Scope: find.Scope{All: true}} }
 
-func (c *recordsCmd) print(io stdio, list api.HitList) error {
+func (c *recordsCmd) print(io stdio, list api.HitList, err error) error {
 	t := table{heads: []head{{name: "proved", rank: 2}, {name: "role"}, {name: "who", rank: 3}, {name: "record", rank: 1}}}
 	for _, h := range list.Hits {
 		t.row(cmp.Or(h.Proved, "not proved"), h.Role, h.Actor, h.Record)
@@ -101,7 +98,7 @@ func (c *recordsCmd) print(io stdio, list api.HitList) error {
 		}
 		t.below(h.Line != "", "", "%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line)
 	}
-	return c.answer(io, list, docket.HitTable(list.Hits), func(p *printer) {
+	return c.answer(io, list, err, docket.HitTable(list.Hits), func(p *printer) {
 		p.table(&t)
 		p.line("%s on this page", plural.Of(len(list.Hits), "record"))
 		p.rest(list.Next, list.Index)
@@ -128,10 +125,7 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values soug
 	return a.with(ctx, func(i *installation.Installation) error {
 		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Recordings(ctx, values.get, trials, everything())
-			if err != nil {
-				return err
-			}
-			return jsonFlag{c.JSON}.answer(io, list, func(p *printer) {
+			return jsonFlag{c.JSON}.answer(io, list, err, func(p *printer) {
 				p.chains(&list)
 				p.rest(list.Next, list.Index)
 			})
@@ -193,10 +187,7 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) 
 			return err
 		}
 		part, err := c.read(ctx, a, io, i, chain, docket.PartOrder{From: after + 1, N: limit}, number)
-		if err != nil {
-			return err
-		}
-		return jsonFlag{c.JSON}.answer(io, part, func(p *printer) { p.recorded(part, c.Lines) })
+		return jsonFlag{c.JSON}.answer(io, part, err, func(p *printer) { p.recorded(part, c.Lines) })
 	})
 }
 
@@ -400,7 +391,7 @@ func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values sought
 		if err != nil {
 			return err
 		}
-		return closing(reportCode(r), jsonFlag{c.JSON}.answer(io, r, func(p *printer) { p.duties(r) }))
+		return closing(reportCode(r), jsonFlag{c.JSON}.answer(io, r, nil, func(p *printer) { p.duties(r) }))
 	})
 }
 

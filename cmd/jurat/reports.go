@@ -31,23 +31,23 @@ import (
 //	error     the case could not be read, or its trial could not be held to the end
 //	skipped   its turn did not come, as the program was to end
 //	passed    everything else
+type junitTotals struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Time     string `xml:"time,attr"`
+}
+
 type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
+	XMLName xml.Name `xml:"testsuites"`
+	junitTotals
+	Suites []junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
-	Name      string      `xml:"name,attr"`
-	Tests     int         `xml:"tests,attr"`
-	Failures  int         `xml:"failures,attr"`
-	Errors    int         `xml:"errors,attr"`
+	junitTotals
 	Skipped   int         `xml:"skipped,attr"`
-	Time      string      `xml:"time,attr"`
 	Timestamp string      `xml:"timestamp,attr,omitempty"`
 	Cases     []junitCase `xml:"testcase"`
 }
@@ -71,7 +71,7 @@ type junitOutcome struct {
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
 func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
-	suite := junitSuite{Name: "jurat trial", Tests: len(attempts)}
+	suite := junitSuite{junitTotals: junitTotals{Name: "jurat trial", Tests: len(attempts)}}
 	var took time.Duration
 	for _, at := range attempts {
 		if !at.began.IsZero() && suite.Timestamp == "" {
@@ -84,7 +84,8 @@ func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
 	suite.Errors = count(suite.Cases, func(one junitCase) bool { return one.Error != nil })
 	suite.Skipped = count(suite.Cases, func(one junitCase) bool { return one.Skipped != nil })
 	suite.Time = seconds(took)
-	all := junitSuites{Name: "jurat", Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: suite.Time, Suites: []junitSuite{suite}}
+	all := junitSuites{junitTotals: suite.junitTotals, Suites: []junitSuite{suite}}
+	all.Name = "jurat"
 	doc, err := xml.MarshalIndent(&all, "", "  ")
 	if err != nil {
 		return nil, err
@@ -266,9 +267,9 @@ func code(s string) string {
 
 // A SARIF 2.1.0 report: one run, a rule for each kind of finding, a result for each finding that stands at the end of a trial.
 type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
+	Schema  string      `json:"$schema"`
+	Version string      `json:"version"`
+	Runs    [1]sarifRun `json:"runs"`
 }
 
 type sarifRun struct {
@@ -279,9 +280,12 @@ type sarifRun struct {
 			Rules   []sarifRule `json:"rules"`
 		} `json:"driver"`
 	} `json:"tool"`
-	Invocations [1]sarifInvocation `json:"invocations"`
-	ColumnKind  string             `json:"columnKind"`
-	Results     []sarifResult      `json:"results"`
+	Invocations [1]struct {
+		ExecutionSuccessful        bool                `json:"executionSuccessful"`
+		ToolExecutionNotifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	} `json:"invocations"`
+	ColumnKind string        `json:"columnKind"`
+	Results    []sarifResult `json:"results"`
 }
 
 type sarifRule struct {
@@ -298,46 +302,30 @@ type sarifText struct {
 	Markdown string `json:"markdown,omitzero"`
 }
 
-type sarifInvocation struct {
-	ExecutionSuccessful        bool                `json:"executionSuccessful"`
-	ToolExecutionNotifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-}
-
 type sarifNotification struct {
 	Level   string    `json:"level"`
 	Message sarifText `json:"message"`
 }
 
-func (i *sarifInvocation) failed(text string) {
-	i.ExecutionSuccessful = false
-	i.ToolExecutionNotifications = append(i.ToolExecutionNotifications, sarifNotification{"error", sarifText{Text: inert(text)}})
-}
-
 type sarifResult struct {
-	RuleID       string            `json:"ruleId"`
-	RuleIndex    int               `json:"ruleIndex"`
-	Level        string            `json:"level"`
-	Message      sarifText         `json:"message"`
-	Locations    []sarifLocation   `json:"locations"`
+	RuleID    string    `json:"ruleId"`
+	RuleIndex int       `json:"ruleIndex"`
+	Level     string    `json:"level"`
+	Message   sarifText `json:"message"`
+	Locations [1]struct {
+		Physical struct {
+			Artifact struct {
+				URI string `json:"uri"`
+			} `json:"artifactLocation"`
+			Region struct {
+				StartLine int `json:"startLine"`
+				EndLine   int `json:"endLine"`
+			} `json:"region,omitzero"`
+		} `json:"physicalLocation,omitzero"`
+		Logical [1]sarifLogical `json:"logicalLocations"`
+	} `json:"locations"`
 	Fingerprints map[string]string `json:"partialFingerprints"`
 	Properties   sarifProperties   `json:"properties"`
-}
-
-type sarifLocation struct {
-	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-	Logical  []sarifLogical `json:"logicalLocations"`
-}
-
-type sarifPhysical struct {
-	Artifact struct {
-		URI string `json:"uri"`
-	} `json:"artifactLocation"`
-	Region *sarifRegion `json:"region,omitempty"`
-}
-
-type sarifRegion struct {
-	StartLine int `json:"startLine"`
-	EndLine   int `json:"endLine"`
 }
 
 type sarifLogical struct {
@@ -359,52 +347,53 @@ const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
 
 var sarifLevels = map[jury.Severity]string{jury.Critical: "error", jury.Major: "warning", jury.Minor: "note"}
 
-// sarif writes the report. Rules have help at the URL of a page, if it is not "".
-func sarif(attempts []*attempt, page string) ([]byte, error) {
-	run := sarifRun{ColumnKind: "unicodeCodePoints", Invocations: [1]sarifInvocation{{ExecutionSuccessful: true}}, Results: []sarifResult{}}
+// sarif writes the report. Rules have help at the URL of a page, if one is named.
+func (c *trialCmd) sarif(attempts []*attempt) ([]byte, error) {
+	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	driver, call, rules := &run.Tool.Driver, &run.Invocations[0], map[string]int{}
 	driver.Name, driver.Version, driver.Rules = "jurat", version(), []sarifRule{}
+	failed := func(text string) {
+		call.ToolExecutionNotifications = append(call.ToolExecutionNotifications, sarifNotification{"error", sarifText{Text: inert(text)}})
+	}
 	for _, at := range attempts {
 		r := at.result()
 		if r == nil {
-			call.failed(fmt.Sprintf("%s was not tried: %s", at.title(), at.untried(error.Error)))
+			failed(fmt.Sprintf("%s was not tried: %s", at.title(), at.untried(error.Error)))
 			continue
 		}
 		if at.noModel {
-			call.failed(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)
+			failed(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)
 		}
 		for _, f := range findingsOf(at.trial) {
 			id := inert(cmp.Or(strings.TrimSpace(f.Rule), "unnamed"))
 			if _, known := rules[id]; !known {
 				rules[id] = len(driver.Rules)
-				driver.Rules = append(driver.Rules, sarifRuleOf(id, f.Axis, page))
+				driver.Rules = append(driver.Rules, sarifRuleOf(id, f.Axis, c.SARIFHelp))
 			}
 			run.Results = append(run.Results, at.sarif(f, id, rules[id], r))
 		}
 	}
-	return marshalIndented(&sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}, jsontext.AllowInvalidUTF8(true))
+	call.ExecutionSuccessful = call.ToolExecutionNotifications == nil
+	return marshalIndented(&sarifLog{sarifSchema, "2.1.0", [1]sarifRun{run}}, jsontext.AllowInvalidUTF8(true))
 }
 
 func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sarifResult {
 	message := fmt.Sprintf("message %d", f.Message)
+	said := inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding"))
 	result := sarifResult{RuleID: id, RuleIndex: index, Level: sarifLevels[f.Severity],
-		Message:      sarifText{Text: unlinked(inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding")) + fmt.Sprintf(" (%s: “%s”)", message, inert(f.Quote)))},
-		Locations:    []sarifLocation{{Logical: []sarifLogical{{Name: message, FullyQualifiedName: message, Kind: "element"}}}},
+		Message:      sarifText{Text: unlinked(fmt.Sprintf("%s (%s: “%s”)", said, message, inert(f.Quote)))},
 		Fingerprints: map[string]string{"juratFinding/v1": fingerprintOf(filepath.ToSlash(at.name), id, f.Quote)},
 		Properties:   sarifProperties{Axis: f.Axis, Jurors: f.jurors, Quote: f.Quote, Trial: at.trial.ID, Verdict: string(r.FinalVerdict)}}
+	place := &result.Locations[0]
+	place.Logical[0] = sarifLogical{message, message, "element"}
 	if m := at.on.Message(f.Message); m != nil && at.on.Recorded != nil {
 		result.Properties.Record = m.Record.String()
-		result.Locations[0].Logical[0].FullyQualifiedName = m.Record.String() + "/" + message
+		place.Logical[0].FullyQualifiedName = m.Record.String() + "/" + message
 	}
-	if at.from == "" {
-		return result
+	if at.from != "" {
+		place.Physical.Artifact.URI = at.uri()
+		place.Physical.Region.StartLine, place.Physical.Region.EndLine, _ = at.on.Lines(f.Message)
 	}
-	file := new(sarifPhysical)
-	file.Artifact.URI = at.uri()
-	if from, to, ok := at.on.Lines(f.Message); ok {
-		file.Region = &sarifRegion{from, to}
-	}
-	result.Locations[0].Physical = file
 	return result
 }
 

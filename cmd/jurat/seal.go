@@ -160,10 +160,7 @@ func (c *sealCmd) prepare(io stdio, doc []byte) error {
 		return err
 	}
 	canonical, err := client.Prepare(doc, keys...)
-	if err != nil {
-		return hint(err, "'docs/format.md' lists the fields")
-	}
-	return io.document(canonical)
+	return io.document(canonical, hint(err, "'docs/format.md' lists the fields"))
 }
 
 func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {
@@ -357,15 +354,12 @@ func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
 	list, err := i.Apart.Settings(ctx)
-	if err != nil {
-		return err
-	}
 	list = slices.DeleteFunc(list, func(s erasure.Setting) bool { return c.Actor != "" && s.Actor != c.Actor })
 	t := table{heads: []head{{name: "actor"}, {name: "fields", rank: 1}}}
 	for _, s := range list {
 		t.row(s.Actor, strings.Join(named(&s), " "))
 	}
-	return c.jsonFlag.list(io, list, &t, "")
+	return c.jsonFlag.list(io, list, err, &t, "")
 }
 
 type eraseCmd struct {

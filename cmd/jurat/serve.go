@@ -439,10 +439,7 @@ func (c *accessGrantCmd) link(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		path, err := server.SignInPath(ctx, i, time.Now(), order.Name, order.Roles...)
-		if err != nil {
-			return err
-		}
-		return io.line("%s%s", strings.TrimSuffix(c.At, "/"), path)
+		return io.lineUnless(err, "%s%s", strings.TrimSuffix(c.At, "/"), path)
 	})
 }
 
@@ -454,15 +451,12 @@ type accessListCmd struct {
 func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		lines, err := registerOf(i).List(ctx, c.All)
-		if err != nil {
-			return err
-		}
 		t := table{heads: []head{{name: "token", rank: 1}, {name: "roles", rank: 2}, {name: "until", rank: 3}, {name: "state"}, {name: "name"}}}
 		for _, g := range lines.Grants {
 			t.row(g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name+pick(g.Session, " (session of a browser)", ""))
 			t.below(true, "", "%s: %s", g.By, g.Reason)
 		}
-		return c.answer(io, lines, func(p *printer) {
+		return c.answer(io, lines, err, func(p *printer) {
 			p.table(&t)
 			for _, chain := range lines.Public {
 				p.line("everybody reads the chain %s", chain)

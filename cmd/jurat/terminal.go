@@ -307,8 +307,12 @@ func bare(out io.Writer) io.Writer {
 	return out
 }
 
-func (io stdio) line(format string, args ...any) error {
+func (io stdio) line(format string, args ...any) error { return io.lineUnless(nil, format, args...) }
+
+// lineUnless prints a line, unless what it tells of failed.
+func (io stdio) lineUnless(failed error, format string, args ...any) error {
 	p := newPrinter(io.out)
+	p.err = failed
 	p.line(format, args...)
 	return p.err
 }
@@ -321,19 +325,15 @@ func (io stdio) documents() io.Writer {
 	return bare(io.out)
 }
 
-func (io stdio) document(doc []byte) error {
-	_, err := io.documents().Write(doc)
+// document prints a file that stands in memory, unless making it failed. So does print, and machine for JSON.
+func (io stdio) document(doc []byte, err error) error {
+	if err == nil {
+		_, err = io.documents().Write(doc)
+	}
 	return err
 }
 
-// print prints a file, unless making it failed.
-func (io stdio) print(file marshaler, err error) error {
-	doc, err := fileOf(file, err)
-	if err != nil {
-		return err
-	}
-	return io.document(doc)
-}
+func (io stdio) print(file marshaler, err error) error { return io.document(fileOf(file, err)) }
 
 type marshaler interface{ Marshal() ([]byte, error) }
 
@@ -345,26 +345,19 @@ func fileOf(file marshaler, err error) ([]byte, error) {
 	return file.Marshal()
 }
 
-func (io stdio) json(value any) error {
-	doc, err := marshalIndented(value)
-	if err != nil {
-		return err
-	}
-	return io.machine(doc)
-}
+func (io stdio) json(value any) error { return io.machine(marshalIndented(value)) }
 
 // jsonLine prints an object in one line. A name of a file in it may be anything.
 func (io stdio) jsonLine(value any) error {
 	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return err
-	}
-	return io.machine(append(doc, '\n'))
+	return io.machine(append(doc, '\n'), err)
 }
 
 // machine prints a JSON document for machines. Its bytes need not be canonical.
-func (io stdio) machine(doc []byte) error {
-	_, err := bare(io.out).Write(inertJSON(doc))
+func (io stdio) machine(doc []byte, err error) error {
+	if err == nil {
+		_, err = bare(io.out).Write(inertJSON(doc))
+	}
 	return err
 }
 

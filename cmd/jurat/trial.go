@@ -55,9 +55,9 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	switch {
 	case c.Schema != nil && *c.Schema == "card":
-		return io.document(subject.CardSchema)
+		return io.document(subject.CardSchema, nil)
 	case c.Schema != nil:
-		return io.document(subject.ChatSchema)
+		return io.document(subject.ChatSchema, nil)
 	case c.List && len(c.Cases) > 0:
 		return errors.New("--list takes no CASE")
 	case c.List:
@@ -90,7 +90,7 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // convene seats the jury, and refuses, before anything is recorded, what would be found wrong only later.
 func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
-	if err := errors.Join(c.batchFlags.check(), c.place(attempts)); err != nil {
+	if err := errors.Join(c.checkReports(), c.place(attempts)); err != nil {
 		return nil, err
 	}
 	ct, err := c.court(io)
@@ -301,7 +301,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			lines = append(lines, line)
 			t.row(u.ID, pick(locked, "under way", state), u.Acts, evidence.FormatTime(u.Submitted), evidence.FormatTime(u.Last), u.Case.Short())
 		}
-		return c.jsonFlag.list(io, lines, &t, "every trial in the log has its verdict")
+		return c.jsonFlag.list(io, lines, nil, &t, "every trial in the log has its verdict")
 	})
 }
 
@@ -336,7 +336,7 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *trialCmd) tellOutcome(io stdio, o *jury.TrialOutcome, rules bool) error {
-	err := c.answer(io, o, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
+	err := c.answer(io, o, nil, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
 	code := codeIf(o.Failed(), o.Passed()) // which no longer needs a person's decision
 	if err == nil && code == 0 && rules && o.By == jury.ByJury {
 		code, err = c.rulesCode(io)

@@ -23,9 +23,12 @@ type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON, and nothing else."`
 }
 
-// answer prints a value as JSON, or else for people.
-func (f jsonFlag) answer(io stdio, value any, people func(p *printer)) error {
-	if f.JSON {
+// answer prints a value as JSON, or else for people, unless getting it failed.
+func (f jsonFlag) answer(io stdio, value any, err error, people func(p *printer)) error {
+	switch {
+	case err != nil:
+		return err
+	case f.JSON:
 		return io.json(value)
 	}
 	p := newPrinter(io.out)
@@ -33,9 +36,9 @@ func (f jsonFlag) answer(io stdio, value any, people func(p *printer)) error {
 	return p.err
 }
 
-// list prints things as JSON, or else as a table; none stands for a table without rows.
-func (f jsonFlag) list(io stdio, things any, t *table, none string) error {
-	return f.answer(io, things, func(p *printer) {
+// list prints things as JSON, or else as a table, unless getting them failed; none stands for a table without rows.
+func (f jsonFlag) list(io stdio, things any, err error, t *table, none string) error {
+	return f.answer(io, things, err, func(p *printer) {
 		if p.table(t); len(t.rows) == 0 && none != "" {
 			p.line("%s", none)
 		}
@@ -47,11 +50,11 @@ type tableFlags struct {
 	CSV  bool `name:"csv" xor:"form" help:"Print CSV. A cell that a spreadsheet would compute gets an apostrophe before it."`
 }
 
-func (f tableFlags) answer(io stdio, value any, csv *docket.Table, people func(p *printer)) error {
-	if f.CSV {
+func (f tableFlags) answer(io stdio, value any, err error, csv *docket.Table, people func(p *printer)) error {
+	if f.CSV && err == nil {
 		return csv.WriteCSV(io.documents())
 	}
-	return jsonFlag{f.JSON}.answer(io, value, people)
+	return jsonFlag{f.JSON}.answer(io, value, err, people)
 }
 
 type searchFlags struct {
@@ -112,10 +115,7 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		list, err := k.Trials(ctx, values.get, trials, &docket.Reader{})
-		if err != nil {
-			return flagError(err)
-		}
-		return c.print(io, list)
+		return c.print(io, list, flagError(err))
 	})
 }
 
@@ -152,12 +152,12 @@ func flagError(err error) error {
 	return hint(fmt.Errorf("--%s: %s", strings.ReplaceAll(field.Field, "_", "-"), field.Reason), "--help says what each flag takes")
 }
 
-func (c *trialsCmd) print(io stdio, list api.TrialList) error {
+func (c *trialsCmd) print(io stdio, list api.TrialList, err error) error {
 	t := table{heads: []head{{name: "submitted", rank: 2}, {name: "outcome"}, {name: "verdict"}, {name: "score", right: true}, {name: "agent", rank: 3}, {name: "submitter", rank: 4}, {name: "trial", rank: 1}}}
 	for i := range list.Trials {
 		t.trial(&list.Trials[i])
 	}
-	return c.answer(io, list, docket.TrialTable(list.Trials), func(p *printer) {
+	return c.answer(io, list, err, docket.TrialTable(list.Trials), func(p *printer) {
 		p.table(&t)
 		p.line("%s%s%s", pick(list.Counts.AtMost, "at most ", ""), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
 		p.rest(list.Next, list.Index)
@@ -206,18 +206,14 @@ func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters sought)
 		return errors.New("want one trial, or two without --csv")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		one, err := sheet(ctx, i, c.Trials[0])
-		if err != nil {
+		both, err := each(c.Trials, func(id string) (api.TrialSheet, error) { return sheet(ctx, i, id) })
+		switch {
+		case err != nil:
 			return err
+		case len(both) == 1:
+			return c.show(io, &both[0])
 		}
-		if len(c.Trials) == 1 {
-			return c.show(io, &one)
-		}
-		other, err := sheet(ctx, i, c.Trials[1])
-		if err != nil {
-			return err
-		}
-		return c.compare(io, docket.Compare(one, other))
+		return c.compare(io, docket.Compare(both[0], both[1]))
 	})
 }
 
@@ -279,14 +275,14 @@ func (p *printer) findings(title string, list []api.TrialFinding) {
 }
 
 func (c *trialsCmd) show(io stdio, s *api.TrialSheet) error {
-	return c.answer(io, s, docket.SeatTable(s), func(p *printer) {
+	return c.answer(io, s, nil, docket.SeatTable(s), func(p *printer) {
 		p.sheet(s)
 		p.findings("Findings", s.Findings)
 	})
 }
 
 func (c *trialsCmd) compare(io stdio, both api.TrialComparison) error {
-	return jsonFlag{c.JSON}.answer(io, both, func(p *printer) {
+	return jsonFlag{c.JSON}.answer(io, both, nil, func(p *printer) {
 		p.sheet(&both.A)
 		p.line("")
 		p.sheet(&both.B)

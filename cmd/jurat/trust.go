@@ -428,7 +428,7 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Card, err)
 	}
-	if err := c.answer(io, found, func(p *printer) { p.card(c.Card, found) }); err != nil {
+	if err := c.answer(io, found, nil, func(p *printer) { p.card(c.Card, found) }); err != nil {
 		return err
 	}
 	io.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
@@ -488,10 +488,7 @@ func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
-		if err := i.Keys.SetCard(ctx, c.Role, c.Of, fits, digest, why); err != nil {
-			return err
-		}
-		return io.line("%s", digest)
+		return io.lineUnless(i.Keys.SetCard(ctx, c.Role, c.Of, fits, digest, why), "%s", digest)
 	})
 }
 

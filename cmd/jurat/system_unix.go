@@ -2,7 +2,12 @@
 
 package main
 
-import "golang.org/x/sys/unix"
+import (
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // ownersAlone says that the modes of files keep others out.
 const ownersAlone = true
@@ -13,3 +18,6 @@ func freeBytes(folder string) (uint64, error) {
 	err := unix.Statfs(folder, &s)
 	return uint64(s.Bavail) * uint64(s.Bsize), err
 }
+
+// ownGroup has a program get signals from this one alone: a terminal sends them to all of a group.
+func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
