@@ -17,7 +17,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sync/errgroup"
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/fault"
@@ -271,15 +270,17 @@ func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, att
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		var telling sync.Mutex
-		var work errgroup.Group
-		work.SetLimit(c.Parallel)
+		var working sync.WaitGroup
+		places := make(chan struct{}, c.Parallel)
 		for _, at := range ready {
-			work.Go(func() error {
+			places <- struct{}{}
+			working.Go(func() {
 				c.holdOne(ctx, a, io, i, ct, at, &telling)
-				return nil
+				<-places
 			})
 		}
-		return work.Wait()
+		working.Wait()
+		return nil
 	})
 }
 
