@@ -71,7 +71,7 @@ func TestUnpackDamaged(t *testing.T) {
 	if _, err := c.unpack(append(bytes.Clone(blob), blob[2:]...)); err == nil {
 		t.Error("a blob of two unpacks")
 	}
-	large := c.packer.EncodeAll(make([]byte, 1<<20), []byte{100})
+	large := must.Get(c.encoder())(t).text.EncodeAll(make([]byte, 1<<20), []byte{100})
 	if _, err := c.unpack(large); err == nil {
 		t.Error("more than it says unpacks")
 	}

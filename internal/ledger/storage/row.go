@@ -212,9 +212,28 @@ type packer struct {
 }
 
 type codec struct {
-	n      int64
-	packer *zstd.Encoder
-	opener *zstd.Decoder
+	n        int64
+	packing  []zstd.EOption
+	encoders sync.Pool // of *encoder: each processor keeps its own, because before each frame one copies what it knows of the dictionary, 256 KiB
+	opener   *zstd.Decoder
+}
+
+// An encoder packs one row at a time.
+type encoder struct {
+	text *zstd.Encoder
+	rest *zstd.Encoder // seeks no frequent bytes among those of signatures
+}
+
+func (c *codec) encoder() (*encoder, error) {
+	if e, ok := c.encoders.Get().(*encoder); ok {
+		return e, nil
+	}
+	text, err := zstd.NewWriter(nil, c.packing...)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := zstd.NewWriter(nil, append(slices.Clone(c.packing), zstd.WithNoEntropyCompression(true))...)
+	return &encoder{text, rest}, err
 }
 
 // pack packs rows with the newest dictionary. Callers pack before they wait for their turn to append; a store packs
@@ -235,12 +254,15 @@ func (p *packer) pack(ctx context.Context, rows []Row) error {
 func (c *codec) pack(row *Row) Packed {
 	text, rest := contentOf(row)
 	content := slices.Concat(text, rest)
-	blob := c.packer.EncodeAll(rest, c.packer.EncodeAll(text, binary.AppendUvarint(nil, uint64(len(content)))))
-	back, err := c.unpack(blob)
-	if err != nil || !bytes.Equal(back, content) || len(blob) >= len(content) { // nothing is kept that does not come back as it was
-		return Packed{Blob: content, Dictionary: Plain, Timestamps: len(row.Timestamps)}
+	if e, err := c.encoder(); err == nil {
+		blob := e.rest.EncodeAll(rest, e.text.EncodeAll(text, binary.AppendUvarint(make([]byte, 0, len(content)), uint64(len(content)))))
+		c.encoders.Put(e)
+		back, err := c.unpack(blob)
+		if err == nil && bytes.Equal(back, content) && len(blob) < len(content) { // nothing is kept that does not come back as it was
+			return Packed{Blob: blob, Dictionary: c.n, Timestamps: len(row.Timestamps)}
+		}
 	}
-	return Packed{Blob: blob, Dictionary: c.n, Timestamps: len(row.Timestamps)}
+	return Packed{Blob: content, Dictionary: Plain, Timestamps: len(row.Timestamps)}
 }
 
 // unpack returns the content of a blob: its size, and the frames.
@@ -348,15 +370,17 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	if len(dictionary) > MaxDictionary {
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(dictionary), MaxDictionary)
 	}
-	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach)}
+	c = &codec{n: n, packing: []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithSingleSegment(true),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach)}}
 	opening := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxContent), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
 	if n > 0 {
-		packing, opening = append(packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
+		c.packing, opening = append(c.packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
 	}
-	c = &codec{n: n}
-	if c.packer, err = zstd.NewWriter(nil, packing...); err != nil {
+	first, err := c.encoder()
+	if err != nil {
 		return nil, err
 	}
+	c.encoders.Put(first)
 	c.opener, err = zstd.NewReader(nil, opening...)
 	return c, err
 }
@@ -376,7 +400,7 @@ func Content(row *Row) []byte { return slices.Concat(contentOf(row)) }
 // contentOf returns a row's content in DER. The text is the payload; the rest are the signatures, and of each time stamp its
 // kind and its token. The text of an expired row is the act that removed the content, and the entry.
 func contentOf(row *Row) (text, rest []byte) {
-	var b cryptobyte.Builder
+	b := *cryptobyte.NewBuilder(make([]byte, 0, len(row.Payload)+16))
 	name := func(name string) {
 		b.AddASN1(asn1.UTF8String, func(b *cryptobyte.Builder) { b.AddBytes([]byte(name)) })
 	}
