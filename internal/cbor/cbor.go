@@ -70,82 +70,78 @@ const (
 // Encode returns the deterministic encoding of a value: int64, []byte, string, []any, Map, Tag, bool, Float or nil. It returns an
 // error for another type, for a text that is not UTF-8, and for a key that a map has twice.
 func Encode(value any) ([]byte, error) {
-	doc, err := appendValue(nil, value)
-	if err != nil {
-		return nil, fmt.Errorf("encoding CBOR: %w", err)
+	var e encoder
+	if doc := e.value(nil, value); e.err == nil {
+		return doc, nil
 	}
-	return doc, nil
+	return nil, fmt.Errorf("encoding CBOR: %w", e.err)
 }
 
-func appendValue(doc []byte, value any) ([]byte, error) {
+// encoder appends values to documents, and keeps the first error.
+type encoder struct{ err error }
+
+func (e *encoder) fail(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (e *encoder) value(doc []byte, value any) []byte {
 	switch v := value.(type) {
 	case int64:
 		if v < 0 {
-			return appendHead(doc, majorNegInt, uint64(-1-v)), nil
+			return appendHead(doc, majorNegInt, uint64(-1-v))
 		}
-		return appendHead(doc, majorUint, uint64(v)), nil
+		return appendHead(doc, majorUint, uint64(v))
 	case []byte:
-		return append(appendHead(doc, majorBytes, uint64(len(v))), v...), nil
+		return append(appendHead(doc, majorBytes, uint64(len(v))), v...)
 	case string:
 		if !utf8.ValidString(v) {
-			return nil, errors.New("a text is not valid UTF-8")
+			e.fail("a text is not valid UTF-8")
 		}
-		return append(appendHead(doc, majorText, uint64(len(v))), v...), nil
+		return append(appendHead(doc, majorText, uint64(len(v))), v...)
 	case []any:
-		return appendArray(doc, v)
+		doc = appendHead(doc, majorArray, uint64(len(v)))
+		for _, item := range v {
+			doc = e.value(doc, item)
+		}
+		return doc
 	case Map:
-		return appendMap(doc, v)
+		return e.mapping(doc, v)
 	case Tag:
-		return appendValue(appendHead(doc, majorTag, v.Number), v.Content)
+		return e.value(appendHead(doc, majorTag, v.Number), v.Content)
 	case bool:
 		if v {
-			return appendHead(doc, majorSimple, simpleTrue), nil
+			return appendHead(doc, majorSimple, simpleTrue)
 		}
-		return appendHead(doc, majorSimple, simpleFalse), nil
+		return appendHead(doc, majorSimple, simpleFalse)
 	case Float:
-		return append(append(doc, majorSimple<<5|byte(23+bits.Len(uint(len(v))))), v...), nil
+		return append(append(doc, majorSimple<<5|byte(23+bits.Len(uint(len(v))))), v...)
 	case nil:
-		return appendHead(doc, majorSimple, simpleNull), nil
+		return appendHead(doc, majorSimple, simpleNull)
 	}
-	return nil, fmt.Errorf("a value of the type %T", value)
+	e.fail("a value of the type %T", value)
+	return nil
 }
 
-func appendArray(doc []byte, list []any) (_ []byte, err error) {
-	doc = appendHead(doc, majorArray, uint64(len(list)))
-	for _, item := range list {
-		if doc, err = appendValue(doc, item); err != nil {
-			return nil, err
-		}
-	}
-	return doc, nil
-}
-
-func appendMap(doc []byte, m Map) ([]byte, error) {
+func (e *encoder) mapping(doc []byte, m Map) []byte {
 	type entry struct{ key, value []byte }
 	entries := make([]entry, len(m))
 	for i, p := range m {
 		if !isKey(p.Key) {
-			return nil, fmt.Errorf("a map key of the type %T", p.Key)
+			e.fail("a map key of the type %T", p.Key)
 		}
-		key, err := appendValue(nil, p.Key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := appendValue(nil, p.Value)
-		if err != nil {
-			return nil, err
-		}
-		entries[i] = entry{key, value}
+		entries[i] = entry{e.value(nil, p.Key), e.value(nil, p.Value)}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 	doc = appendHead(doc, majorMap, uint64(len(m)))
-	for i, e := range entries {
-		if i > 0 && bytes.Equal(e.key, entries[i-1].key) {
-			return nil, errors.New("a map has a key twice")
+	for i, one := range entries {
+		if i > 0 && bytes.Equal(one.key, entries[i-1].key) {
+			e.fail("a map has a key twice")
 		}
-		doc = append(append(doc, e.key...), e.value...)
+		doc = append(append(doc, one.key...), one.value...)
 	}
-	return doc, nil
+	return doc
 }
 
 func isKey(key any) bool {
@@ -190,192 +186,153 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("CBOR at byte %d: %s",
 // nil for null. Byte strings share the document's memory. Every error is a *SyntaxError.
 func Decode(doc []byte) (any, error) {
 	d := decoder{doc: doc}
-	value, err := d.value(0)
-	if err != nil {
-		return nil, err
-	}
+	value := d.value(0)
 	if d.at < len(doc) {
-		return nil, d.wrong(d.at, "%d bytes after the end of the value", len(doc)-d.at)
+		d.fail(d.at, "%d bytes after the end of the value", len(doc)-d.at)
+	}
+	if d.err != nil {
+		return nil, d.err
 	}
 	return value, nil
 }
 
+// decoder reads values, and nothing more after its first error.
 type decoder struct {
 	doc   []byte
 	at    int
 	items int
+	err   error
 }
 
-func (d *decoder) wrong(at int, format string, args ...any) error {
-	return &SyntaxError{Offset: at, Reason: fmt.Sprintf(format, args...)}
+func (d *decoder) fail(at int, format string, args ...any) {
+	if d.err == nil {
+		d.err = &SyntaxError{Offset: at, Reason: fmt.Sprintf(format, args...)}
+	}
 }
 
-func (d *decoder) value(depth int) (any, error) {
+func (d *decoder) value(depth int) any {
 	start := d.at
-	if d.items++; d.items > MaxItems {
-		return nil, d.wrong(start, "more than %d values", MaxItems)
+	switch d.items++; {
+	case d.items > MaxItems:
+		d.fail(start, "more than %d values", MaxItems)
+	case depth > MaxDepth:
+		d.fail(start, "more than %d levels of nesting", MaxDepth)
+	case start == len(d.doc):
+		d.fail(start, "the document ends too early")
 	}
-	if depth > MaxDepth {
-		return nil, d.wrong(start, "more than %d levels of nesting", MaxDepth)
+	if d.err != nil {
+		return nil
 	}
-	major, info, err := d.first()
-	if err != nil {
-		return nil, err
-	}
+	major, info := d.doc[start]>>5, d.doc[start]&31
+	d.at++
 	if major == majorSimple {
 		return d.simple(start, info)
 	}
-	n, err := d.argument(start, info)
-	if err != nil {
-		return nil, err
-	}
+	n := d.argument(start, info)
 	switch major {
 	case majorUint, majorNegInt:
-		return d.integer(start, major, n)
+		if n > math.MaxInt64 {
+			d.fail(start, "an integer beyond 64 bits with sign")
+		}
+		if major == majorNegInt {
+			return -1 - int64(n)
+		}
+		return int64(n)
 	case majorBytes:
 		return d.take(start, n)
 	case majorText:
-		return d.text(start, n)
+		text := d.take(start, n)
+		if !utf8.Valid(text) {
+			d.fail(start, "a text that is not valid UTF-8")
+		}
+		return string(text)
 	case majorArray:
-		return d.array(start, n, depth)
+		list := make([]any, d.room(start, n))
+		for i := range list {
+			list[i] = d.value(depth + 1)
+		}
+		return list
 	case majorMap:
 		return d.mapping(start, n, depth)
 	}
-	content, err := d.value(depth + 1)
-	return Tag{Number: n, Content: content}, err
-}
-
-func (d *decoder) first() (major, info byte, err error) {
-	if d.at == len(d.doc) {
-		return 0, 0, d.wrong(d.at, "the document ends too early")
-	}
-	b := d.doc[d.at]
-	d.at++
-	return b >> 5, b & 31, nil
+	return Tag{Number: n, Content: d.value(depth + 1)}
 }
 
 // argument reads the number that follows the first byte, and refuses forms that are longer than needed.
-func (d *decoder) argument(start int, info byte) (uint64, error) {
-	if info < 24 {
-		return uint64(info), nil
-	}
-	if info == 31 {
-		return 0, d.wrong(start, "an indefinite length: only definite ones are accepted")
-	}
-	if info > 27 {
-		return 0, d.wrong(start, "the reserved additional information %d", info)
+func (d *decoder) argument(start int, info byte) (n uint64) {
+	switch {
+	case info < 24:
+		return uint64(info)
+	case info == 31:
+		d.fail(start, "an indefinite length: only definite ones are accepted")
+		return 0
+	case info > 27:
+		d.fail(start, "the reserved additional information %d", info)
+		return 0
 	}
 	width := 1 << (info - 24)
-	b, err := d.take(start, uint64(width))
-	if err != nil {
-		return 0, err
-	}
-	n := uint64(0)
-	for _, one := range b {
+	for _, one := range d.take(start, uint64(width)) {
 		n = n<<8 | uint64(one)
 	}
 	if width == 1 && n < 24 || width > 1 && n>>(4*width) == 0 {
-		return 0, d.wrong(start, "a number that is longer than needed: %d in %d bytes", n, width)
+		d.fail(start, "a number that is longer than needed: %d in %d bytes", n, width)
 	}
-	return n, nil
+	return n
 }
 
 // take returns the next n bytes. It allocates nothing, so a huge length costs nothing.
-func (d *decoder) take(start int, n uint64) ([]byte, error) {
+func (d *decoder) take(start int, n uint64) []byte {
 	if n > uint64(len(d.doc)-d.at) {
-		return nil, d.wrong(start, "it needs %d bytes, and %d are left", n, len(d.doc)-d.at)
+		d.fail(start, "it needs %d bytes, and %d are left", n, len(d.doc)-d.at)
+		return nil
 	}
-	b := d.doc[d.at : d.at+int(n) : d.at+int(n)]
+	from := d.at
 	d.at += int(n)
-	return b, nil
-}
-
-func (d *decoder) integer(start int, major byte, n uint64) (any, error) {
-	if n > math.MaxInt64 {
-		return nil, d.wrong(start, "an integer beyond 64 bits with sign")
-	}
-	if major == majorNegInt {
-		return -1 - int64(n), nil
-	}
-	return int64(n), nil
-}
-
-func (d *decoder) text(start int, n uint64) (any, error) {
-	b, err := d.take(start, n)
-	if err != nil {
-		return nil, err
-	}
-	if !utf8.Valid(b) {
-		return nil, d.wrong(start, "a text that is not valid UTF-8")
-	}
-	return string(b), nil
+	return d.doc[from:d.at:d.at]
 }
 
 // room refuses a number of values that cannot be in the rest of the document: each has at least one byte.
-func (d *decoder) room(start int, n uint64) error {
+func (d *decoder) room(start int, n uint64) int {
 	if n > uint64(len(d.doc)-d.at) || n > MaxItems {
-		return d.wrong(start, "it announces %d values, and %d bytes are left; at most %d values are read", n, len(d.doc)-d.at, MaxItems)
+		d.fail(start, "it announces %d values, and %d bytes are left; at most %d values are read", n, len(d.doc)-d.at, MaxItems)
+		return 0
 	}
-	return nil
+	return int(n)
 }
 
-func (d *decoder) array(start int, n uint64, depth int) (any, error) {
-	if err := d.room(start, n); err != nil {
-		return nil, err
-	}
-	list := make([]any, n)
-	for i := range list {
-		var err error
-		if list[i], err = d.value(depth + 1); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-func (d *decoder) mapping(start int, n uint64, depth int) (any, error) {
-	if err := d.room(start, n); err != nil {
-		return nil, err
-	}
-	m := make(Map, n)
-	seen := make(map[any]bool, n)
+func (d *decoder) mapping(start int, n uint64, depth int) Map {
+	m := make(Map, d.room(start, n))
+	seen := make(map[any]bool, len(m))
 	for i := range m {
 		at := d.at
-		key, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
+		key := d.value(depth + 1)
 		if !isKey(key) {
-			return nil, d.wrong(at, "a map key that is neither an integer nor a text")
+			d.fail(at, "a map key that is neither an integer nor a text")
+			return nil
 		}
 		if seen[key] {
-			return nil, d.wrong(at, "the map has the key %v twice", key)
+			d.fail(at, "the map has the key %v twice", key)
 		}
 		seen[key] = true
-		value, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		m[i] = Pair{key, value}
+		m[i] = Pair{key, d.value(depth + 1)}
 	}
-	return m, nil
+	return m
 }
 
-func (d *decoder) simple(start int, info byte) (any, error) {
+func (d *decoder) simple(start int, info byte) any {
 	switch info {
-	case simpleFalse:
-		return false, nil
-	case simpleTrue:
-		return true, nil
+	case simpleFalse, simpleTrue:
+		return info == simpleTrue
 	case simpleNull:
-		return nil, nil
+		return nil
 	case 25, 26, 27:
-		b, err := d.take(start, 1<<(info-24))
-		return Float(b), err
+		return Float(d.take(start, 1<<(info-24)))
 	case 31:
-		return nil, d.wrong(start, "an end of an indefinite length: only definite ones are accepted")
+		d.fail(start, "an end of an indefinite length: only definite ones are accepted")
+	default:
+		d.fail(start, "the simple value %d, which is not accepted", info)
 	}
-	return nil, d.wrong(start, "the simple value %d, which is not accepted", info)
+	return nil
 }
 
 // ErrNotMap says that a value is of another kind than a map.
