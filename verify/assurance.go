@@ -90,14 +90,6 @@ func (c Clock) rank() int {
 }
 func (c Clock) atLeast(o Clock) bool { return c.rank() >= o.rank() }
 
-// Weaker returns the weaker of two clocks.
-func (c Clock) Weaker(o Clock) Clock {
-	if c.atLeast(o) {
-		return o
-	}
-	return c
-}
-
 // seen reports whether anybody but the operator saw the log.
 func (l Log) seen() bool { return l != "" && l != LogAlone }
 
@@ -306,13 +298,20 @@ func (o *Options) demanded() *Demanded {
 
 // Adopt takes over what a policy file demands, besides what the reader demands already. An error names the demand that cannot be read.
 func (o *Options) Adopt(p *PolicyTerms) error {
-	demands, err := demandsOf(p)
+	var demands []*Demand
+	for i, d := range p.Demands {
+		demand, err := ParseDemand(d.Demand)
+		if err != nil {
+			return fmt.Errorf("demands/%d: %w", i, err)
+		}
+		demand.Audience = d.Audience
+		demands = append(demands, demand)
+	}
+	need, err := p.Need.With(o.Need)
 	if err != nil {
 		return err
 	}
-	if o.Need, err = p.Need.With(o.Need); err != nil {
-		return err
-	}
+	o.Need = need
 	if p.Strict {
 		o.Policy = Strict
 	}
@@ -388,7 +387,9 @@ func (c *check) basisOfTime(r *Report) Clock {
 		case independent:
 			clock = IndependentClock
 		}
-		weakest = weakest.Weaker(clock)
+		if weakest.atLeast(clock) {
+			weakest = clock
+		}
 	}
 	return weakest
 }
@@ -406,18 +407,4 @@ func (c *check) basisOfLog(r *Report) Log {
 		return LogCompared
 	}
 	return LogAlone
-}
-
-// demandsOf reads the demands of a policy file.
-func demandsOf(p *PolicyTerms) ([]*Demand, error) {
-	var demands []*Demand
-	for i, d := range p.Demands {
-		demand, err := ParseDemand(d.Demand)
-		if err != nil {
-			return nil, fmt.Errorf("demands/%d: %w", i, err)
-		}
-		demand.Audience = d.Audience
-		demands = append(demands, demand)
-	}
-	return demands, nil
 }

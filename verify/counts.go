@@ -18,112 +18,104 @@ import (
 	"jurat/internal/plural"
 )
 
-// refute is called with the rule that a record breaks.
-type refute func(rule string, r *evidence.Record, format string, args ...any)
-
-// followCounts compares what a log counts of actors and subjects with the records of a file. The caller has found their places
-// in one log, so the numbers are the log's own. names returns what Names returns for the whole payload of a record; the
-// records may have lost their texts.
-func followCounts(records []*evidence.Record, names func(*evidence.Record) evidence.Digest, refute refute) {
-	k := &counting{names: names, refute: refute, first: map[string]*evidence.Record{}, byID: map[string]*evidence.Record{},
-		actors: map[evidence.Digest]*evidence.Record{}, subjects: map[evidence.Digest]*evidence.Record{}}
+// tags compares what the log counts of actors and subjects with the records of the file, unless their places are
+// refuted: the numbers are the log's own.
+func (c *check) tags() {
+	if worst := c.worst(Order); c.log == nil || worst != nil && worst.Status == Refuted {
+		return
+	}
+	k := &counting{check: c, first: map[string]*evidence.Record{}, byID: map[string]*evidence.Record{}, before: counted{index: -1},
+		actors: map[evidence.Digest]counted{}, subjects: map[evidence.Digest]counted{}}
 	var placed []*evidence.Record
-	for _, r := range records {
+	for _, r := range c.all {
 		k.byID[r.Payload.RecordID] = r
-		if r.Log != nil {
-			placed = append(placed, r)
+		if r.Log == nil {
+			continue
 		}
-		if r.Log != nil && r.Log.ChainSeq == 1 {
+		placed = append(placed, r)
+		if r.Log.ChainSeq == 1 {
 			k.first[r.Payload.ChainID] = r
 		}
 	}
 	slices.SortStableFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
 	for _, r := range placed {
+		k.at = r
 		k.take(r)
 	}
 }
 
-// counting follows the log's counts through the records of a file.
+// counting follows the log's counts through the records of a file. It is what the file shows of the log before the record that is at hand.
 type counting struct {
-	names    func(*evidence.Record) evidence.Digest
-	refute   refute
+	*check
+	at       *evidence.Record
 	first    map[string]*evidence.Record
 	byID     map[string]*evidence.Record
-	actors   map[evidence.Digest]*evidence.Record // the last record of each actor
-	subjects map[evidence.Digest]*evidence.Record // the last judgment about each subject
-	counted  *evidence.Record                     // the first record that has a number of its actor; nil: none yet
-	before   *evidence.Record                     // the last one before it that has none; nil: none
+	actors   map[evidence.Digest]counted // the last record of each actor
+	subjects map[evidence.Digest]counted // the last judgment about each subject
+	since    *evidence.Record            // the first record that has a number of its actor; nil: none yet
+	before   counted                     // up to there the log counted nothing
 }
+
+// counted is where the log has counted something, and as which number.
+type counted struct{ index, number int64 }
 
 func (k *counting) take(r *evidence.Record) {
 	counts := &r.Log.LogCounts
 	if counts.ActorSeq == 0 {
-		if k.before = r; k.counted != nil {
-			k.refute("count", r, "the log gives it no number of its actor, and record %s before it has one: a log that counts actors counts every record", k.counted.Payload.RecordID)
+		if k.before.index = r.Log.Index; k.since != nil {
+			k.refute(Order, "count", r, "the log gives it no number of its actor, and record %s before it has one: a log that counts actors counts every record", recordName(k.since))
 		}
 		return
 	}
-	if k.counted == nil {
-		k.counted = r
-	}
-	tag := evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())
-	k.number(r, k.actors[tag], func(c *evidence.LogCounts) int64 { return c.ActorSeq }, "record %d of its actor")
-	k.actors[tag] = r
+	k.since = cmp.Or(k.since, r)
+	k.number(k.actors, evidence.ActorTag(r.Payload.Role(), r.Payload.Actor()), counts.ActorSeq, "record %d of its actor")
 	if counts.SubjectSeq > 0 {
-		k.number(r, k.subjects[counts.Subject], func(c *evidence.LogCounts) int64 { return c.SubjectSeq }, "judgment %d about its subject")
-		k.subjects[counts.Subject] = r
+		k.number(k.subjects, counts.Subject, counts.SubjectSeq, "judgment %d about its subject")
 	}
 	k.subject(r)
 }
 
 // number refutes a number that cannot follow that of the record before it: the log counts each place at most once.
-func (k *counting) number(r, last *evidence.Record, of func(*evidence.LogCounts) int64, what string) {
-	from, seq := int64(-1), int64(0)
-	if k.before != nil {
-		from = k.before.Log.Index // the log counted nothing up to there
+func (k *counting) number(all map[evidence.Digest]counted, tag evidence.Digest, n int64, what string) {
+	last, known := all[tag]
+	if !known {
+		last = k.before
 	}
-	if last != nil {
-		from, seq = last.Log.Index, of(&last.Log.LogCounts)
-	}
-	if n := of(&r.Log.LogCounts); n <= seq || n-seq > r.Log.Index-from {
-		k.refute("count", r, "the log counts it as "+what+" at index %d, after number %d at index %d: it counts falsely", n, r.Log.Index, seq, from)
+	all[tag] = counted{k.at.Log.Index, n}
+	if n <= last.number || n-last.number > k.at.Log.Index-last.index {
+		k.refute(Order, "count", k.at, "the log counts it as "+what+" at index %d, after number %d at index %d: it counts falsely", n, k.at.Log.Index, last.number, last.index)
 	}
 }
 
 // subject refutes a subject that is not the one that the file's records name.
 func (k *counting) subject(r *evidence.Record) {
-	want, err := JudgedActor(&r.Payload, k.names(r), fileLog{k, r})
+	want, err := JudgedActor(&r.Payload, k.said[r].Names, k)
 	if err != nil || want == r.Log.Subject {
 		return
 	}
 	switch {
 	case want.IsZero():
-		k.refute("subject", r, "the log counts it as a judgment about an actor, and the records here name none")
+		k.refute(Order, "subject", r, "the log counts it as a judgment about an actor, and the records here name none")
 	case r.Log.Subject.IsZero():
-		k.refute("subject", r, "the log does not count it as a judgment about the actor that the records here name")
+		k.refute(Order, "subject", r, "the log does not count it as a judgment about the actor that the records here name")
 	default:
-		k.refute("subject", r, "the log counts it as a judgment about another actor than the records here name")
+		k.refute(Order, "subject", r, "the log counts it as a judgment about another actor than the records here name")
 	}
 }
 
-// fileLog is what a file shows of the log before one of its records.
-type fileLog struct {
-	*counting
-	until *evidence.Record
-}
+func (k *counting) First(chain string) (*LoggedRecord, error) { return k.see(k.first[chain]) }
+func (k *counting) Named(id string) (*LoggedRecord, error)    { return k.see(k.byID[id]) }
 
-func (f fileLog) First(chain string) (*LoggedRecord, error) { return f.see(f.first[chain]) }
-func (f fileLog) Named(id string) (*LoggedRecord, error)    { return f.see(f.byID[id]) }
-
-func (f fileLog) see(r *evidence.Record) (*LoggedRecord, error) {
+func (k *counting) see(r *evidence.Record) (*LoggedRecord, error) {
 	if r == nil || r.Log == nil {
 		return nil, ErrLogUnknown
 	}
-	if r.Log.Index >= f.until.Log.Index {
+	if r.Log.Index >= k.at.Log.Index {
 		return nil, nil
 	}
-	p := &r.Payload
-	return &LoggedRecord{Action: p.ActionType, Chain: p.ChainID, Digest: r.Digest, Actor: evidence.ActorTag(p.Role(), p.Actor()), Names: f.names(r)}, nil
+	l := Logged(r)
+	l.Names = k.said[r].Names // the record may have lost its texts
+	return l, nil
 }
 
 // LoggedRecord is what the rules need of a record of a log.
@@ -247,27 +239,19 @@ func AgentOf(payload jsontext.Value) string {
 	return ""
 }
 
-// object returns the members of an object, and none of another value.
-func object(v jsontext.Value) (members map[string]jsontext.Value) {
-	if v.Kind() != '{' || json.Unmarshal(v, &members) != nil {
-		return nil
+// decoded returns a value of a kind of JSON, and the zero value of another.
+func decoded[T any](v jsontext.Value, kind jsontext.Kind) (value T) {
+	if v.Kind() != kind || json.Unmarshal(v, &value) != nil {
+		return *new(T)
 	}
-	return members
+	return value
 }
 
-func array(v jsontext.Value) (items []jsontext.Value) {
-	if v.Kind() != '[' || json.Unmarshal(v, &items) != nil {
-		return nil
-	}
-	return items
+func object(v jsontext.Value) map[string]jsontext.Value {
+	return decoded[map[string]jsontext.Value](v, '{')
 }
-
-func text(v jsontext.Value) (s string) {
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
-}
+func array(v jsontext.Value) []jsontext.Value { return decoded[[]jsontext.Value](v, '[') }
+func text(v jsontext.Value) string            { return decoded[string](v, '"') }
 
 // wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
 // and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
@@ -301,25 +285,9 @@ func (c *check) wholeLog(known operator.Checkpoint) bool {
 	case known.Size >= c.log.Size && fileRoot != c.log.Root:
 		c.fork("the first %d entries of the reader's log have another root than the file's checkpoint of %d", c.log.Size, c.log.Size)
 	default:
-		return count.Judge(c.all, c.refuting(c.ofLog())) && (c.kind == OneRecord || c.judgeCensus(count, known))
+		return c.judgeTags(count) && (c.kind == OneRecord || c.judgeCensus(count, known))
 	}
 	return false
-}
-
-// tags compares what the log counts of actors and subjects with the records of the file, unless their places are
-// refuted.
-func (c *check) tags() {
-	if worst := c.worst(Order); c.log == nil || worst != nil && worst.Status == Refuted {
-		return
-	}
-	followCounts(c.all, func(r *evidence.Record) evidence.Digest { return c.said[r].Names }, c.refuting(Order))
-}
-
-// refuting returns refute for one guarantee.
-func (c *check) refuting(g Guarantee) refute {
-	return func(rule string, r *evidence.Record, format string, args ...any) {
-		c.refute(g, rule, r, format, args...)
-	}
 }
 
 // judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.
@@ -494,24 +462,23 @@ func (n *census) About(records []*evidence.Record) (about string) {
 	return about
 }
 
-// Judge calls refute where the entries show that the log counts the actors or the subjects of these records falsely. It
-// reports whether it found nothing. A nil record stands for all of them.
-func (n *census) Judge(records []*evidence.Record, refute refute) bool {
+// judgeTags refutes where the entries show that the log counts the actors or the subjects of the file's records falsely. It reports whether it found
+// nothing.
+func (c *check) judgeTags(n *census) bool {
 	right := n.Wrong == ""
 	if !right {
-		refute("count", nil, "%s: a log that counts actors counts every record", n.Wrong)
+		c.refute(c.ofLog(), "count", nil, "%s: a log that counts actors counts every record", n.Wrong)
 	}
-	for _, r := range records {
-		if of := n.Actors[evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())]; of.Wrong != "" {
-			refute("count", r, "the log counts %s: it counts the records of this actor falsely", of.Wrong)
+	judge := func(r *evidence.Record, of *tagCount, what string) {
+		if of.Wrong != "" {
+			c.refute(c.ofLog(), "count", r, "the log counts %s: it counts the %s falsely", of.Wrong, what)
 			of.Wrong, right = "", false // it is reported once
 		}
-		if r.Log == nil || r.Log.SubjectSeq == 0 {
-			continue
-		}
-		if of := n.Subjects[r.Log.Subject]; of.Wrong != "" {
-			refute("count", r, "the log counts %s: it counts the judgments about this subject falsely", of.Wrong)
-			of.Wrong, right = "", false
+	}
+	for _, r := range c.all {
+		judge(r, n.Actors[evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())], "records of this actor")
+		if r.Log != nil && r.Log.SubjectSeq > 0 {
+			judge(r, n.Subjects[r.Log.Subject], "judgments about this subject")
 		}
 	}
 	return right

@@ -48,7 +48,7 @@ func ParseDemand(text string) (*Demand, error) {
 	}
 	pointer, what, is := strings.Cut(rest, "=")
 	switch at := len(form) + 1; {
-	case !isPointer(pointer):
+	case len(pointer) < 2 || !jsontext.Pointer(pointer).IsValid():
 		return nil, fail(at, "pointer", "%q is not a JSON pointer to a member, such as /metadata/action", evidence.Abbreviate(pointer))
 	case !is:
 		return nil, fail(len(text), "pointer", `want "=" and what is demanded after it`)
@@ -59,8 +59,6 @@ func ParseDemand(text string) (*Demand, error) {
 	}
 	return d, nil
 }
-
-func isPointer(text string) bool { return len(text) > 1 && jsontext.Pointer(text).IsValid() }
 
 // read reads what is demanded. If that is wrong, it returns the name of the field and the reason.
 func (d *Demand) read(what string) (string, error) {
@@ -259,25 +257,6 @@ func (d *demanded) show(s *property.Statement) {
 	}
 }
 
-// answer says what came of the demand, and doubts each record of which nothing shows it.
-func (d *demanded) answer(doubt func(rule, record, format string, args ...any)) DemandAnswer {
-	for _, p := range d.open {
-		if p.proved {
-			d.proved++
-			continue
-		}
-		madeFor := " to everybody"
-		if d.Audience != "" {
-			madeFor = fmt.Sprintf(" to %q", evidence.Abbreviate(d.Audience))
-		}
-		doubt("demand", p.record, "%s: the value at %s is hidden, and no proof that holds shows this of it%s", d.name(), evidence.Abbreviate(d.pointer), madeFor)
-	}
-	if d.asked == 0 {
-		doubt("demand", "", "%s: no record of the file is asked: none has this member", d.name())
-	}
-	return DemandAnswer{Demand: d.Text, Asked: d.asked, Proved: d.proved, Met: d.asked > 0 && d.proved == d.asked}
-}
-
 const (
 	maxShown     = 1000    // statements that a report lists
 	maxShownSize = 1 << 20 // bytes of these
@@ -386,15 +365,26 @@ func (c *check) proven() {
 	}
 }
 
-// demands says what came of the reader's demands. That is known when all else is.
+// demands says what came of the reader's demands, and doubts each record of which nothing shows what is demanded. That is known when all else is.
 func (c *check) demands() (answers []DemandAnswer) {
-	doubt := func(rule, record, format string, args ...any) {
-		f := unshown(rule, format, args...)
-		f.Record = record
-		c.findings = c.keep(c.findings, *f)
-	}
 	for _, d := range c.proofs.demands {
-		answers = append(answers, d.answer(doubt))
+		for _, p := range d.open {
+			if p.proved {
+				d.proved++
+				continue
+			}
+			madeFor := " to everybody"
+			if d.Audience != "" {
+				madeFor = fmt.Sprintf(" to %q", evidence.Abbreviate(d.Audience))
+			}
+			doubt := unshown("demand", "%s: the value at %s is hidden, and no proof that holds shows this of it%s", d.name(), evidence.Abbreviate(d.pointer), madeFor)
+			doubt.Record = p.record
+			c.found(nil, doubt)
+		}
+		if d.asked == 0 {
+			c.doubt(Property, "demand", nil, "%s: no record of the file is asked: none has this member", d.name())
+		}
+		answers = append(answers, DemandAnswer{Demand: d.Text, Asked: d.asked, Proved: d.proved, Met: d.asked > 0 && d.proved == d.asked})
 	}
 	return answers
 }

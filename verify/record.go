@@ -67,9 +67,13 @@ func (c *check) custody(r *evidence.Record, key *trust.Key) {
 
 func (c *check) falseSignature(r *evidence.Record, i int, err error) {
 	c.refute(Content, "signature", r, "signature %d: %v", i, err)
-	for _, g := range []Guarantee{Authentication, NonRepudiation} {
-		c.refute(g, "signature", r, "signature %d was not made with the key that it names", i)
-	}
+	c.author(Refuted, "signature", r, "signature %d was not made with the key that it names", i)
+}
+
+// author adds a finding about who signed.
+func (c *check) author(s Status, rule string, r *evidence.Record, format string, args ...any) {
+	c.add(Authentication, s, rule, r, format, args...)
+	c.add(NonRepudiation, s, rule, r, format, args...)
 }
 
 // notRevoked checks whether the record was signed before the key was revoked. The operator's own clock does not prove
@@ -78,10 +82,8 @@ func (c *check) notRevoked(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	if key.Revoked.IsZero() || at.IndependentlyBefore(key.Revoked) {
 		return
 	}
-	for _, g := range []Guarantee{Authentication, NonRepudiation} {
-		c.doubt(g, "revoked", r, "the key of %s %q is revoked from %s on, and no independent authority proves that it was signed before",
-			key.Role, key.Name, utc(key.Revoked))
-	}
+	c.author(NotProved, "revoked", r, "the key of %s %q is revoked from %s on, and no independent authority proves that it was signed before",
+		key.Role, key.Name, utc(key.Revoked))
 }
 
 // together checks whether the keys signed that the trust file demands besides this one. If the record does not name
@@ -102,15 +104,12 @@ func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	}
 	open := !key.WithFrom.IsZero() && (!at.Proved() || at.Earliest.Time.Before(key.WithFrom))
 	for _, id := range missing {
-		for _, g := range []Guarantee{Authentication, NonRepudiation} {
-			if open {
-				c.doubt(g, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and %s",
-					id, utc(key.WithFrom), untimed(at, "the time of signing is not proved"))
-				continue
-			}
-			c.refute(g, "second-signature", r, "the key of %s %q signs only together with the key %s, which did not sign",
-				key.Role, key.Name, id)
+		if open {
+			c.author(NotProved, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and %s",
+				id, utc(key.WithFrom), untimed(at, "the time of signing is not proved"))
+			continue
 		}
+		c.author(Refuted, "second-signature", r, "the key of %s %q signs only together with the key %s, which did not sign", key.Role, key.Name, id)
 	}
 }
 
@@ -123,9 +122,8 @@ func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
 	case c.Trust.Knows(p.Actor(), p.Role()):
 		reason = fmt.Sprintf("signed with the key %s; the trust file has other keys for %s %q", signer.KeyID, p.Role(), p.Actor())
 	}
-	for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
-		c.doubt(g, "unknown-key", r, "%s", reason)
-	}
+	c.doubt(Content, "unknown-key", r, "%s", reason)
+	c.author(NotProved, "unknown-key", r, "%s", reason)
 }
 
 // place checks whether a record has its place in a log that the reader trusts.
@@ -214,18 +212,13 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 	}
 	switch found.Rule {
 	case "certificate", "effort":
-		for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
-			c.doubt(g, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
-		}
+		c.doubt(Content, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
+		c.author(NotProved, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
 		return nil
 	case "actor":
-		for _, g := range []Guarantee{Authentication, NonRepudiation} {
-			c.refute(g, found.Rule, r, "it names %s %q as its actor: %v", p.Role(), p.Actor(), found.Err)
-		}
+		c.author(Refuted, found.Rule, r, "it names %s %q as its actor: %v", p.Role(), p.Actor(), found.Err)
 	case "revoked", "revocation":
-		for _, g := range []Guarantee{Authentication, NonRepudiation} {
-			c.doubt(g, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
-		}
+		c.author(NotProved, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
 	default:
 		c.vouched[found.CA.Name] = vouched{asked: found.CA.Asked(), asOf: found.AsOf, revoked: found.Revoked}.and(c.vouched[found.CA.Name])
 		if c.options.Policy == Strict && !found.CA.Asked() {

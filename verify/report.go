@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -93,25 +94,23 @@ const (
 // Guarantees returns every guarantee, in the order of the report.
 func Guarantees() []Guarantee { return slices.Clone(allGuarantees) }
 
+// whyUncounted says of guarantees that never count by default why not.
+var whyUncounted = map[Guarantee]string{
+	NonRepudiation: "it is impossible where the operator keeps the keys",
+	Configuration:  "what a record says of its model is only its actor's word",
+	Vantage:        "what a recorder saw is often withheld, and what telemetry tells nobody saw",
+	Qualified:      "a time stamp is good evidence without being a qualified one",
+	Property:       "proofs of properties are no part of what was signed",
+	HumanReview:    "what it is about is another record, which is not in this file",
+	GivenOn:        "what it is about is another record, which is not in this file",
+}
+
 // WhyUncounted explains to people why a guarantee does not count for the outcome of such a file.
 func WhyUncounted(kind Kind, g Guarantee) string {
-	switch {
-	case g == NonRepudiation:
-		return "it is impossible where the operator keeps the keys"
-	case g == Configuration:
-		return "what a record says of its model is only its actor's word"
-	case g == Vantage:
-		return "what a recorder saw is often withheld, and what telemetry tells nobody saw"
-	case g == Qualified:
-		return "a time stamp is good evidence without being a qualified one"
-	case g == Property:
-		return "proofs of properties are no part of what was signed"
-	case g == HumanReview, g == GivenOn:
-		return "what it is about is another record, which is not in this file"
-	case slices.Contains(required[kind], g):
+	if slices.Contains(required[kind], g) && whyUncounted[g] == "" {
 		return "you require only the level signed"
 	}
-	return "it does not apply to such a file"
+	return cmp.Or(whyUncounted[g], "it does not apply to such a file")
 }
 
 // allGuarantees is in the order of the report.

@@ -22,19 +22,24 @@ func (c *check) trial() {
 	c.notes[Simultaneity] = "every juror was asked before any answer of the round, and was shown only what had been said before"
 	c.notes[Verdict] = "consensus, threshold and method, run again on the sealed votes, give the sealed judgment"
 	defer c.restOnSignatures()
-	acts, whole := c.acts()
-	if !whole {
+	acts, records := c.acts()
+	if acts == nil {
 		return
 	}
-	c.oneTrial()
-	c.evidenceOfCase()
-	c.onlyThisTrial()
-	c.withoutGaps()
+	c.oneTrial(records)
+	for _, r := range records {
+		// If the evidence is sealed apart, the digest is that of the commitment, so this needs no disclosure.
+		if digest := evidence.DigestOf(r.Payload.Response); r.Payload.ActionType == evidence.Submission && digest != r.Payload.Case {
+			c.refute(Completeness, "case", r, "the evidence has the digest %s; the acts judge %s", digest, r.Payload.Case)
+		}
+	}
+	c.onlyThisTrial(records[0])
+	c.withoutGaps(records[0].Payload.ChainID)
 	if acts[0].Type != evidence.Submission { // requests cannot be rebuilt without the evidence's digest
 		c.allDoubt("submission", "the file lacks the submission, so the trial cannot be followed from its beginning")
 		return
 	}
-	c.replay(acts)
+	c.replay(records[0], acts)
 }
 
 // trialGuarantees rest on all acts together.
@@ -59,9 +64,10 @@ func (c *check) allDoubt(rule, format string, args ...any) {
 	}
 }
 
-// acts reads the acts. It skips records that are not acts of a trial, such as a review of the verdict.
-func (c *check) acts() (acts []jury.Act, whole bool) {
-	whole = true
+// acts reads the acts, and returns them with their records; none if one cannot be read. It skips records that are not acts of a trial, such as a review of
+// the verdict.
+func (c *check) acts() (acts []jury.Act, records []*evidence.Record) {
+	whole := true
 	for _, r := range c.all {
 		if !r.Payload.ActionType.InTrial() {
 			continue
@@ -71,29 +77,23 @@ func (c *check) acts() (acts []jury.Act, whole bool) {
 			c.refute(Completeness, jury.RuleBody, r, "%s: %v", r.Payload.ActionType, err)
 			whole = false
 		}
-		acts = append(acts, a)
+		acts, records = append(acts, a), append(records, r)
 	}
 	if !whole {
 		c.allDoubt(jury.RuleBody, "an act cannot be read")
+		return nil, nil
 	}
-	return acts, whole
+	return acts, records
 }
 
-// oneTrial refutes a bundle with acts of two trials or two clerks.
-func (c *check) oneTrial() {
-	var first *evidence.Payload
-	clerk := ""
-	for _, r := range c.all {
+// oneTrial refutes acts of two trials or two clerks.
+func (c *check) oneTrial(records []*evidence.Record) {
+	first, clerk := &records[0].Payload, ""
+	if first.ActionType != evidence.Submission {
+		c.refute(Completeness, "submission", records[0], "the first act in the file is not the submission; every trial begins with it")
+	}
+	for _, r := range records {
 		p := &r.Payload
-		if !p.ActionType.InTrial() {
-			continue
-		}
-		if first == nil {
-			first = p
-			if p.ActionType != evidence.Submission {
-				c.refute(Completeness, "submission", r, "the first act in the file is not the submission; every trial begins with it")
-			}
-		}
 		if p.ChainID != first.ChainID || p.Case != first.Case {
 			c.refute(Completeness, "one-trial", r, "it is of another trial: chain %q, case %s", p.ChainID, p.Case)
 		}
@@ -107,19 +107,16 @@ func (c *check) oneTrial() {
 	}
 }
 
-// onlyThisTrial refutes foreign records. A case file may hold only the trial's acts and people's decisions on the
+// onlyThisTrial refutes foreign records. A case file may hold only the trial's acts and, after the first of them, people's decisions on the
 // trial.
-func (c *check) onlyThisTrial() {
-	var first *evidence.Record
+func (c *check) onlyThisTrial(first *evidence.Record) {
+	begun := false
 	for _, r := range c.all {
-		p := &r.Payload
-		if first == nil && p.ActionType.InTrial() {
-			first = r
-		}
-		if p.ActionType.InTrial() {
+		p, of := &r.Payload, &first.Payload
+		if begun = begun || r == first; p.ActionType.InTrial() {
 			continue
 		}
-		if first == nil || p.ChainID != first.Payload.ChainID || !p.Case.IsZero() && p.Case != first.Payload.Case {
+		if !begun || p.ChainID != of.ChainID || !p.Case.IsZero() && p.Case != of.Case {
 			c.refute(Completeness, "foreign", r, "it does not belong to this trial")
 		}
 	}
@@ -128,9 +125,8 @@ func (c *check) onlyThisTrial() {
 // withoutGaps compares the records of the trial's chain (acts and decisions) with the log's own count of them. A
 // record that the log counted and the file lacks was left out: another branch of the trial, for example, that ended
 // less well. A record without its count could hide one: anybody can take it away.
-func (c *check) withoutGaps() {
-	first := slices.IndexFunc(c.all, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() })
-	want, chain := int64(0), c.all[first].Payload.ChainID
+func (c *check) withoutGaps(chain string) {
+	want := int64(0)
 	var uncounted *evidence.Record
 	for _, r := range c.all {
 		if r.Payload.ChainID != chain {
@@ -147,20 +143,6 @@ func (c *check) withoutGaps() {
 	}
 	if uncounted != nil {
 		c.doubt(Completeness, "inclusion", uncounted, "nothing says as which record of the trial the log counts it, so another could have been left out")
-	}
-}
-
-// evidenceOfCase compares the submitted evidence with the digest that every act names. If the evidence is sealed
-// apart, the digest is that of the commitment, so this needs no disclosure.
-func (c *check) evidenceOfCase() {
-	for _, r := range c.all {
-		p := &r.Payload
-		if p.ActionType != evidence.Submission {
-			continue
-		}
-		if digest := evidence.DigestOf(p.Response); digest != p.Case {
-			c.refute(Completeness, "case", r, "the evidence has the digest %s; the acts judge %s", digest, p.Case)
-		}
 	}
 }
 
@@ -181,8 +163,8 @@ var guaranteeOf = map[string]Guarantee{
 }
 
 // replay conducts the trial again from its acts.
-func (c *check) replay(acts []jury.Act) {
-	replayed, err := jury.Replay(c.caseDigest(), acts)
+func (c *check) replay(submission *evidence.Record, acts []jury.Act) {
+	replayed, err := jury.Replay(submission.Payload.Case, acts)
 	var wrong *jury.Discrepancy
 	switch {
 	case errors.As(err, &wrong):
@@ -196,19 +178,10 @@ func (c *check) replay(acts []jury.Act) {
 		c.allDoubt("closing", "the trial is not closed: it is still under way, was broken off, or its end was cut away")
 	default:
 		c.closed = true
-		made, act := findInvented(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
+		made, act := findInvented(submission, acts)
 		c.found(c.graph.ByDigest[act], made)
 		c.noteTrial(replayed)
 	}
-}
-
-func isSubmission(r *evidence.Record) bool { return r.Payload.ActionType == evidence.Submission }
-
-func (c *check) caseDigest() evidence.Digest {
-	if i := slices.IndexFunc(c.all, isSubmission); i >= 0 {
-		return c.all[i].Payload.Case
-	}
-	return evidence.Digest{}
 }
 
 // noteTrial reports what even a proved trial rests on.
@@ -224,16 +197,16 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 	if n := len(result.Absences); n > 0 {
 		c.notes[Verdict] += fmt.Sprintf("; that a seat gave no valid answer %s is the clerk's word", plural.Of(n, "time"))
 	}
+	var judged string
 	for _, r := range c.all {
 		if r.Log != nil && r.Log.CaseSeq > 0 {
 			c.notes[Completeness] += fmt.Sprintf("; the log counts it as submission %d of this evidence", r.Log.CaseSeq)
 		}
-	}
-	for _, r := range c.all {
 		if r.Log != nil && r.Log.SubjectSeq > 0 && r.Payload.ActionType == evidence.FinalJudgment {
-			c.notes[Completeness] += fmt.Sprintf("; the log counts its judgment as number %d about this agent", r.Log.SubjectSeq)
+			judged += fmt.Sprintf("; the log counts its judgment as number %d about this agent", r.Log.SubjectSeq)
 		}
 	}
+	c.notes[Completeness] += judged
 	c.notes[Simultaneity] += "; only the clerk's and the actors' records state what was sent to each seat"
 }
 
@@ -350,27 +323,15 @@ type message struct {
 	texts []string // every string in it, and the names of parts without a text, such as [image_url]
 }
 
-// holds reports whether every line of a quotation is in one of the texts. Lines stand by themselves because readers join
+// holds reports whether every line of a quotation is in the form or in one of the texts. Lines stand by themselves because readers join
 // the parts of a message with line breaks.
 func (m *message) holds(quote string) bool {
 	for line := range strings.SplitSeq(quote, "\n") {
-		if !m.has(line) {
+		if !strings.Contains(m.form, line) && !slices.ContainsFunc(m.texts, func(text string) bool { return strings.Contains(text, line) }) {
 			return false
 		}
 	}
 	return true
-}
-
-func (m *message) has(line string) bool {
-	if strings.Contains(m.form, line) {
-		return true
-	}
-	for _, text := range m.texts {
-		if strings.Contains(text, line) {
-			return true
-		}
-	}
-	return false
 }
 
 // chatMessages returns the messages of evidence whose conversation is an array of chat messages. It returns nil for others.
@@ -542,18 +503,9 @@ func (s *seats) settings(opening evidence.Digest) *jury.Settings {
 
 // sameObject compares JSON objects by value. An absent object equals an empty one.
 func sameObject(a, b []byte) bool {
-	forms := [2][]byte{}
-	for i, value := range [][]byte{a, b} {
-		if len(value) == 0 {
-			value = []byte("{}")
-		}
-		form, err := evidence.Canonical(value)
-		if err != nil {
-			return false
-		}
-		forms[i] = form
-	}
-	return bytes.Equal(forms[0], forms[1])
+	one, err := evidence.Canonical([]byte(cmp.Or(string(a), "{}")))
+	other, fault := evidence.Canonical([]byte(cmp.Or(string(b), "{}")))
+	return err == nil && fault == nil && bytes.Equal(one, other)
 }
 
 // stoodIn reports whether an act is the stand-in for a juror that a filter blocked. The rules of the trial check
