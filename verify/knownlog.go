@@ -1,12 +1,18 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
@@ -168,4 +174,470 @@ func checkpointIn(file []byte) (signed string, is bool) {
 	}
 	_, err = operator.ParseCheckpoint(n.Text)
 	return signed, err == nil
+}
+
+// tags compares what the log counts of actors and subjects with the records of the file, unless their places are
+// refuted: the numbers are the log's own.
+func (c *check) tags() {
+	if worst := c.worst(Order); c.log == nil || worst != nil && worst.Status == Refuted {
+		return
+	}
+	k := &counting{check: c, first: map[string]*evidence.Record{}, byID: map[string]*evidence.Record{}, before: counted{index: -1},
+		actors: map[evidence.Digest]counted{}, subjects: map[evidence.Digest]counted{}}
+	var placed []*evidence.Record
+	for _, r := range c.all {
+		k.byID[r.Payload.RecordID] = r
+		if r.Log == nil {
+			continue
+		}
+		placed = append(placed, r)
+		if r.Log.ChainSeq == 1 {
+			k.first[r.Payload.ChainID] = r
+		}
+	}
+	slices.SortStableFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
+	for _, r := range placed {
+		k.at = r
+		k.take(r)
+	}
+}
+
+// counting follows the log's counts through the records of a file. It is what the file shows of the log before the record that is at hand.
+type counting struct {
+	*check
+	at       *evidence.Record
+	first    map[string]*evidence.Record
+	byID     map[string]*evidence.Record
+	actors   map[evidence.Digest]counted // the last record of each actor
+	subjects map[evidence.Digest]counted // the last judgment about each subject
+	since    *evidence.Record            // the first record that has a number of its actor; nil: none yet
+	before   counted                     // up to there the log counted nothing
+}
+
+// counted is where the log has counted something, and as which number.
+type counted struct{ index, number int64 }
+
+func (k *counting) take(r *evidence.Record) {
+	counts := &r.Log.LogCounts
+	if counts.ActorSeq == 0 {
+		if k.before.index = r.Log.Index; k.since != nil {
+			k.refute(Order, "count", r, "the log gives it no number of its actor, and record %s before it has one: a log that counts actors counts every record", recordName(k.since))
+		}
+		return
+	}
+	k.since = cmp.Or(k.since, r)
+	k.number(k.actors, evidence.ActorTag(r.Payload.Role(), r.Payload.Actor()), counts.ActorSeq, "record %d of its actor")
+	if counts.SubjectSeq > 0 {
+		k.number(k.subjects, counts.Subject, counts.SubjectSeq, "judgment %d about its subject")
+	}
+	k.subject(r)
+}
+
+// number refutes a number that cannot follow that of the record before it: the log counts each place at most once.
+func (k *counting) number(all map[evidence.Digest]counted, tag evidence.Digest, n int64, what string) {
+	last, known := all[tag]
+	if !known {
+		last = k.before
+	}
+	all[tag] = counted{k.at.Log.Index, n}
+	if n <= last.number || n-last.number > k.at.Log.Index-last.index {
+		k.refute(Order, "count", k.at, "the log counts it as "+what+" at index %d, after number %d at index %d: it counts falsely", n, k.at.Log.Index, last.number, last.index)
+	}
+}
+
+// subject refutes a subject that is not the one that the file's records name.
+func (k *counting) subject(r *evidence.Record) {
+	want, err := JudgedActor(&r.Payload, k.said[r].Names, k)
+	if err != nil || want == r.Log.Subject {
+		return
+	}
+	switch {
+	case want.IsZero():
+		k.refute(Order, "subject", r, "the log counts it as a judgment about an actor, and the records here name none")
+	case r.Log.Subject.IsZero():
+		k.refute(Order, "subject", r, "the log does not count it as a judgment about the actor that the records here name")
+	default:
+		k.refute(Order, "subject", r, "the log counts it as a judgment about another actor than the records here name")
+	}
+}
+
+func (k *counting) First(chain string) (*LoggedRecord, error) { return k.see(k.first[chain]) }
+func (k *counting) Named(id string) (*LoggedRecord, error)    { return k.see(k.byID[id]) }
+
+func (k *counting) see(r *evidence.Record) (*LoggedRecord, error) {
+	if r == nil || r.Log == nil {
+		return nil, ErrLogUnknown
+	}
+	if r.Log.Index >= k.at.Log.Index {
+		return nil, nil
+	}
+	l := Logged(r)
+	l.Names = k.said[r].Names // the record may have lost its texts
+	return l, nil
+}
+
+// LoggedRecord is what the rules need of a record of a log.
+type LoggedRecord struct {
+	Action evidence.ActionType
+	Chain  string
+	Digest evidence.Digest
+	Actor  evidence.Digest // the tag of its actor
+	Names  evidence.Digest // see Names
+}
+
+// Logged returns what the rules need of a record.
+func Logged(r *evidence.Record) *LoggedRecord {
+	p := &r.Payload
+	return &LoggedRecord{Action: p.ActionType, Chain: p.ChainID, Digest: r.Digest, Actor: evidence.ActorTag(p.Role(), p.Actor()), Names: NamedActor(p)}
+}
+
+// NamedActor returns the tag of the actor that a payload's own text names: the agent on trial of a submission, the actor of a
+// key that is revoked, or the agent whom reviews of an observed act judge. It returns zero if it names none, and for every
+// other payload.
+func NamedActor(p *evidence.Payload) evidence.Digest {
+	if p.OnAgent() {
+		return evidence.SubjectTag(evidence.RoleAgent, p.Observed.Agent)
+	}
+	switch p.ActionType {
+	case evidence.Submission:
+		if name := AgentOnTrial(p.Response); name != "" {
+			return evidence.SubjectTag(evidence.RoleAgent, name)
+		}
+	case evidence.KeyEvent:
+		body := object(p.Response)
+		role, name := text(body["role"]), text(body["name"])
+		if text(body["event"]) == string(operator.KeyRevoked) && role != "" && name != "" {
+			return evidence.SubjectTag(evidence.Role(role), name)
+		}
+	}
+	return evidence.Digest{}
+}
+
+// A Log finds records of a log that precede a record. Both methods return nil if the log has no such record there.
+type LogLookup interface {
+	// First returns the first record of a chain.
+	First(chain string) (*LoggedRecord, error)
+	// Named returns the record with this record id.
+	Named(id string) (*LoggedRecord, error)
+}
+
+// ErrLogUnknown is for a Log that does not know whether the log has a record.
+var ErrLogUnknown = errors.New("it is not known whether the log has this record")
+
+// JudgedActor returns the tag of the actor that a record judges, or zero if it judges none that the log knows. names is what
+// Names returns for the payload. It returns the errors of the Log.
+func JudgedActor(p *evidence.Payload, names evidence.Digest, log LogLookup) (evidence.Digest, error) {
+	switch p.ActionType {
+	case evidence.KeyEvent:
+		return names, nil
+	case evidence.FinalJudgment:
+		return onTrial(p.ChainID, log)
+	case evidence.HumanReview:
+		return reviewed(p, log)
+	}
+	return evidence.Digest{}, nil
+}
+
+func reviewed(p *evidence.Payload, log LogLookup) (evidence.Digest, error) {
+	if isTrial(p.ChainID) {
+		return onTrial(p.ChainID, log)
+	}
+	original, err := log.Named(p.OriginalResponseID)
+	if err != nil || original == nil || !isAbout(p, original.Digest) {
+		return evidence.Digest{}, err
+	}
+	if isTrial(original.Chain) {
+		return onTrial(original.Chain, log)
+	}
+	if original.Action.Observes() && !original.Names.IsZero() {
+		return original.Names, nil
+	}
+	return original.Actor, nil
+}
+
+// isAbout reports whether a review is about the record with this digest. A review without digests is bound by the id
+// alone.
+func isAbout(p *evidence.Payload, digest evidence.Digest) bool {
+	return p.PreviousRecord.IsZero() && len(p.Saw) == 0 || p.PreviousRecord == digest || slices.Contains(p.Saw, digest)
+}
+
+func isTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }
+
+func onTrial(chain string, log LogLookup) (evidence.Digest, error) {
+	first, err := log.First(chain)
+	if err != nil || first == nil || first.Action != evidence.Submission {
+		return evidence.Digest{}, err
+	}
+	return first.Names, nil
+}
+
+// AgentOnTrial returns the name of the agent on trial, from the response of the submission. It returns "" if the response
+// names none, or is sealed apart.
+func AgentOnTrial(response jsontext.Value) string {
+	submitted := object(response)
+	for _, exhibit := range array(submitted["records"]) {
+		if name := AgentOf(object(exhibit)["payload"]); name != "" {
+			return name
+		}
+	}
+	return text(object(submitted["agentCard"])["name"])
+}
+
+// AgentOf returns the agent whose act a payload is: its actor, or the agent that a recorder saw. It returns "" if it is the act of no agent.
+func AgentOf(payload jsontext.Value) string {
+	members := object(payload)
+	action := evidence.ActionType(text(members["action_type"]))
+	role, known := evidence.RoleOf(action)
+	switch {
+	case known && role == evidence.RoleAgent:
+		return text(members["agent_id"])
+	case action.Observes():
+		return text(object(members["observed"])["agent"])
+	}
+	return ""
+}
+
+// decoded returns a value of a kind of JSON, and the zero value of another.
+func decoded[T any](v jsontext.Value, kind jsontext.Kind) (value T) {
+	if v.Kind() != kind || json.Unmarshal(v, &value) != nil {
+		return *new(T)
+	}
+	return value
+}
+
+func object(v jsontext.Value) map[string]jsontext.Value {
+	return decoded[map[string]jsontext.Value](v, '{')
+}
+func array(v jsontext.Value) []jsontext.Value { return decoded[[]jsontext.Value](v, '[') }
+func text(v jsontext.Value) string            { return decoded[string](v, '"') }
+
+// wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
+// and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
+// log. wholeLog reports whether it found nothing wrong.
+func (c *check) wholeLog(known operator.Checkpoint) bool {
+	tree, count := new(operator.Frontier), newCensus(c.all, c.log.Size)
+	fileRoot := tree.Root()                                             // at the size of the file's checkpoint
+	entries := io.NewSectionReader(c.options.Entries, 0, math.MaxInt64) // from the beginning, even if it was read for an earlier file
+	err := operator.ReadEntries(entries, func(index int64, line []byte, entry *evidence.Entry) error {
+		if index == known.Size {
+			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, known.Size)
+		}
+		tree.Add(tlog.RecordHash(line))
+		if tree.Size() == c.log.Size {
+			fileRoot = tree.Root()
+		}
+		count.Take(index, entry)
+		return nil
+	})
+	switch {
+	case err == nil && tree.Size() < known.Size:
+		err = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", operator.ErrEntries, tree.Size(), known.Size)
+	case err == nil && tree.Root() != known.Root:
+		err = fmt.Errorf("%w: their root is not that of the checkpoint of %d", operator.ErrEntries, known.Size)
+	}
+	switch {
+	case errors.Is(err, operator.ErrEntries):
+		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log checkpoint --entries')", err)
+	case err != nil:
+		c.doubt(c.ofLog(), "entries", nil, "%v", err)
+	case known.Size >= c.log.Size && fileRoot != c.log.Root:
+		c.fork("the first %d entries of the reader's log have another root than the file's checkpoint of %d", c.log.Size, c.log.Size)
+	default:
+		return c.judgeTags(count) && (c.kind == OneRecord || c.judgeCensus(count, known))
+	}
+	return false
+}
+
+// judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.
+func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
+	whole := true
+	for _, chain := range n.Chains {
+		whole = c.judgeChain(chain) && whole
+	}
+	submissions := ""
+	for _, r := range c.all {
+		if r.Payload.ActionType != evidence.Submission {
+			continue
+		}
+		of := n.Cases[evidence.CaseTag(r.Payload.Case)]
+		if of.Wrong != "" {
+			c.refute(Completeness, "count", r, "the log counts %s: it counts the submissions of this case falsely", of.Wrong)
+			whole = false
+		}
+		submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(known.Size), plural.Of(of.Entries, "time"))
+	}
+	switch {
+	case !whole:
+	case c.kind == OneCheckpoint:
+		c.whole = plural.Or(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
+	case known.Size < c.log.Size || len(n.Chains) == 0:
+		// Entries that the log added between the reader's checkpoint and the file's were not brought. Records outside
+		// chains have no count that could show a gap.
+	default:
+		have := theseEntries(known.Size) + plural.Or(known.Size, " has", " have")
+		c.whole = joined(fmt.Sprintf("the file has every record that %s of its %s", have, plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
+	}
+	return whole
+}
+
+// judgeChain compares the file's records of one chain with the log's.
+func (c *check) judgeChain(n *chainCount) bool {
+	if n.Wrong != "" {
+		c.refute(Completeness, "count", nil, "the log counts %s: it counts the records of chain %q falsely", n.Wrong, n.ID)
+		return false
+	}
+	if n.Lacks > 0 {
+		age := ""
+		if n.Later == n.Lacks {
+			age = fmt.Sprintf("; the log added them after the file's checkpoint of %d, so the file is older or was cut", c.log.Size)
+		}
+		c.refute(Completeness, "cut", nil, "the log has %d records of chain %q, the file has %d of them; missing chain_seq %s%s",
+			n.Entries, n.ID, n.Entries-n.Lacks, strings.Join(n.Missing, ", "), age)
+		return false
+	}
+	return true
+}
+
+func theseEntries(n int64) string {
+	return plural.Or(n, "this ", "these ") + plural.Of(n, "entry")
+}
+
+// A Count counts a log's entries of the chains, cases, actors and subjects of some records.
+type census struct {
+	Chains   []*chainCount // in the order of the records
+	Cases    map[evidence.Digest]*tagCount
+	Actors   map[evidence.Digest]*tagCount
+	Subjects map[evidence.Digest]*tagCount
+
+	Since int64  // the index of the first entry that counts its actor; -1: none does
+	Wrong string // where the log stopped counting actors; "": nowhere
+
+	cut    int64 // the size of the file's checkpoint
+	chains map[evidence.Digest]*chainCount
+}
+
+// A Chain compares the entries of a chain with the records of it in a file.
+type chainCount struct {
+	tagCount
+	ID      string
+	Missing []string // chain_seq of the first entries that the file lacks
+	Lacks   int64    // how many entries the file lacks
+	Later   int64    // how many of them the log added after the file's checkpoint
+
+	here map[evidence.Digest]bool // payloads of the chain's records in the file
+}
+
+// A Tally is the number of entries with one tag.
+type tagCount struct {
+	Entries int64
+	Wrong   string // where the log's count is wrong; "": nowhere
+}
+
+// maxMissing bounds how many missing records a Chain lists.
+const maxMissing = 10
+
+// newCensus returns a Count for the records of a file with a checkpoint of this size.
+func newCensus(records []*evidence.Record, size int64) *census {
+	n := &census{cut: size, chains: map[evidence.Digest]*chainCount{}, Cases: map[evidence.Digest]*tagCount{}, Actors: map[evidence.Digest]*tagCount{},
+		Subjects: map[evidence.Digest]*tagCount{}, Since: -1}
+	for _, r := range records {
+		p := &r.Payload
+		n.Actors[evidence.ActorTag(p.Role(), p.Actor())] = new(tagCount)
+		if p.ActionType == evidence.Submission {
+			n.Cases[evidence.CaseTag(p.Case)] = new(tagCount)
+		}
+		if r.Log != nil && r.Log.SubjectSeq > 0 {
+			n.Subjects[r.Log.Subject] = new(tagCount)
+		}
+		if p.ChainID == "" {
+			continue
+		}
+		tag := evidence.ChainTag(p.ChainID)
+		if n.chains[tag] == nil {
+			n.chains[tag] = &chainCount{ID: p.ChainID, here: map[evidence.Digest]bool{}}
+			n.Chains = append(n.Chains, n.chains[tag])
+		}
+		n.chains[tag].here[r.Digest] = true
+	}
+	return n
+}
+
+// Take takes in the log's next entry.
+func (n *census) Take(index int64, e *evidence.Entry) {
+	if chain := n.chains[e.Chain]; chain != nil {
+		chain.take(e, index >= n.cut)
+	}
+	if of := n.Cases[e.Case]; of != nil && e.CaseSeq > 0 {
+		of.take(e.CaseSeq, "submission")
+	}
+	if of := n.Actors[e.Actor]; of != nil && e.ActorSeq > 0 {
+		of.take(e.ActorSeq, "record")
+	}
+	if of := n.Subjects[e.Subject]; of != nil && e.SubjectSeq > 0 {
+		of.take(e.SubjectSeq, "judgment")
+	}
+	switch {
+	case e.ActorSeq > 0 && n.Since < 0:
+		n.Since = index
+	case e.ActorSeq == 0 && n.Since >= 0 && n.Wrong == "":
+		n.Wrong = fmt.Sprintf("entry %d has no number of its actor, and entry %d before it has one", index, n.Since)
+	}
+}
+
+func (t *tagCount) take(seq int64, thing string) {
+	if t.Entries++; seq != t.Entries && t.Wrong == "" {
+		t.Wrong = fmt.Sprintf("as %s %d the one that is number %d in it", thing, seq, t.Entries)
+	}
+}
+
+func (n *chainCount) take(e *evidence.Entry, later bool) {
+	n.tagCount.take(e.ChainSeq, "record")
+	if n.here[e.Payload] {
+		return
+	}
+	if n.Lacks++; len(n.Missing) < maxMissing {
+		n.Missing = append(n.Missing, fmt.Sprint(e.ChainSeq))
+	} else if len(n.Missing) == maxMissing {
+		n.Missing = append(n.Missing, "…")
+	}
+	if later {
+		n.Later++
+	}
+}
+
+// About says how many judgments the entries have about the subject of the records' last judgment, and from which entry
+// on the log counts them. It returns "" if no record is a final judgment with a subject.
+func (n *census) About(records []*evidence.Record) (about string) {
+	for _, r := range records {
+		if r.Log == nil || r.Log.SubjectSeq == 0 || r.Payload.ActionType != evidence.FinalJudgment {
+			continue
+		}
+		about = "the log has " + plural.Of(n.Subjects[r.Log.Subject].Entries, "judgment") + " about the same subject"
+		if n.Since > 0 {
+			about += fmt.Sprintf(" since entry %d, from which on it counts them", n.Since)
+		}
+	}
+	return about
+}
+
+// judgeTags refutes where the entries show that the log counts the actors or the subjects of the file's records falsely. It reports whether it found
+// nothing.
+func (c *check) judgeTags(n *census) bool {
+	right := n.Wrong == ""
+	if !right {
+		c.refute(c.ofLog(), "count", nil, "%s: a log that counts actors counts every record", n.Wrong)
+	}
+	judge := func(r *evidence.Record, of *tagCount, what string) {
+		if of.Wrong != "" {
+			c.refute(c.ofLog(), "count", r, "the log counts %s: it counts the %s falsely", of.Wrong, what)
+			of.Wrong, right = "", false // it is reported once
+		}
+	}
+	for _, r := range c.all {
+		judge(r, n.Actors[evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())], "records of this actor")
+		if r.Log != nil && r.Log.SubjectSeq > 0 {
+			judge(r, n.Subjects[r.Log.Subject], "judgments about this subject")
+		}
+	}
+	return right
 }

@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"jurat/internal/must"
@@ -84,10 +85,17 @@ const (
 // Sign writes the list with a signature.
 func (l *List) Sign(t testing.TB, by *Signer) []byte {
 	t.Helper()
-	before, after := `<TrustServiceStatusList xmlns="`+tsl+`" Id="list">`+l.scheme()+l.providers(), `</TrustServiceStatusList>`
+	written := func(signature string) string {
+		var text strings.Builder
+		must.Do(t, form.Execute(&text, struct {
+			*List
+			Signature string
+		}{l, signature}))
+		return text.String()
+	}
 	properties := by.properties()
 	info := `<ds:SignedInfo xmlns:ds="` + dsig + `">` + tag("ds:CanonicalizationMethod", c14n) + tag("ds:SignatureMethod", "http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256") +
-		`<ds:Reference URI=""><ds:Transforms>` + tag("ds:Transform", dsig+"enveloped-signature") + tag("ds:Transform", c14n) + `</ds:Transforms>` + digested(before+after) + `</ds:Reference>` +
+		`<ds:Reference URI=""><ds:Transforms>` + tag("ds:Transform", dsig+"enveloped-signature") + tag("ds:Transform", c14n) + `</ds:Transforms>` + digested(written("")) + `</ds:Reference>` +
 		`<ds:Reference Type="http://uri.etsi.org/01903#SignedProperties" URI="#signed"><ds:Transforms>` + tag("ds:Transform", c14n) + `</ds:Transforms>` + digested(properties) + `</ds:Reference></ds:SignedInfo>`
 	digest := sha256.Sum256([]byte(info))
 	r, s, err := ecdsa.Sign(rand.Reader, by.key, digest[:])
@@ -95,9 +103,9 @@ func (l *List) Sign(t testing.TB, by *Signer) []byte {
 		t.Fatal(err)
 	}
 	value := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
-	return []byte(before + `<ds:Signature xmlns:ds="` + dsig + `" Id="signature">` + info + `<ds:SignatureValue>` + base64.StdEncoding.EncodeToString(value) + `</ds:SignatureValue>` +
+	return []byte(written(`<ds:Signature xmlns:ds="` + dsig + `" Id="signature">` + info + `<ds:SignatureValue>` + base64.StdEncoding.EncodeToString(value) + `</ds:SignatureValue>` +
 		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(by.Certificate) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>` +
-		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + xades + `" Target="#signature">` + properties + `</xades:QualifyingProperties></ds:Object></ds:Signature>` + after)
+		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + xades + `" Target="#signature">` + properties + `</xades:QualifyingProperties></ds:Object></ds:Signature>`))
 }
 
 var filledIn = regexp.MustCompile(`(<ds:DigestValue>|<ds:SignatureValue>)[^<]*`)
@@ -136,69 +144,26 @@ func (s *Signer) properties() string {
 		`<xades:SigningCertificateV2><xades:Cert><xades:CertDigest>` + named + `</xades:CertDigest></xades:Cert></xades:SigningCertificateV2></xades:SignedSignatureProperties></xades:SignedProperties>`
 }
 
-func (l *List) scheme() string {
-	text := fmt.Sprintf("<SchemeInformation><TSLVersionIdentifier>6</TSLVersionIdentifier><TSLSequenceNumber>%d</TSLSequenceNumber><TSLType>%s</TSLType><SchemeInformationURI>", l.Sequence, l.Type)
-	for _, uri := range l.URIs {
-		text += `<URI xml:lang="en">` + uri + `</URI>`
-	}
-	text += `</SchemeInformationURI><SchemeTerritory>` + l.Territory + `</SchemeTerritory><PointersToOtherTSL>`
-	for _, p := range l.Pointers {
-		text += `<OtherTSLPointer><ServiceDigitalIdentities>`
-		for _, s := range p.Signers {
-			text += `<ServiceDigitalIdentity>` + identity(s.Certificate) + `</ServiceDigitalIdentity>`
-		}
-		text += `</ServiceDigitalIdentities><TSLLocation>` + p.Location + `</TSLLocation><AdditionalInformation><OtherInformation><TSLType>` + p.Type + `</TSLType></OtherInformation>` +
-			`<OtherInformation><SchemeTerritory>` + p.Territory + `</SchemeTerritory></OtherInformation><OtherInformation><ns:MimeType xmlns:ns="` + types + `">application/vnd.etsi.tsl+xml</ns:MimeType></OtherInformation>` +
-			`</AdditionalInformation></OtherTSLPointer>`
-	}
-	return text + `</PointersToOtherTSL><ListIssueDateTime>` + l.Issued + `</ListIssueDateTime><NextUpdate><dateTime>` + l.Next + `</dateTime></NextUpdate></SchemeInformation>`
-}
-
-func identity(certificate []byte) string {
-	return `<DigitalId><X509Certificate>` + base64.StdEncoding.EncodeToString(certificate) + `</X509Certificate></DigitalId>`
-}
-
-func (l *List) providers() string {
-	text := `<TrustServiceProviderList>`
-	for _, s := range l.Services {
-		text += `<TrustServiceProvider><TSPInformation><TSPName><Name xml:lang="en">` + s.TSP + `</Name></TSPName>` + s.trade() + `</TSPInformation><TSPServices><TSPService>`
-		for i, state := range s.States {
-			text += s.state(i, state)
-		}
-		if len(s.States) > 1 {
-			text += `</ServiceHistory>`
-		}
-		text += `</TSPService></TSPServices></TrustServiceProvider>`
-	}
-	return text + `</TrustServiceProviderList>`
-}
-
-func (s *Service) trade() (text string) {
-	for _, name := range s.Trade {
-		text += `<Name xml:lang="en">` + name + `</Name>`
-	}
-	if text != "" {
-		text = `<TSPTradeName>` + text + `</TSPTradeName>`
-	}
-	return text
-}
-
-func (s *Service) state(i int, state State) string {
-	element, before := "ServiceHistoryInstance", ""
-	switch i {
-	case 0:
-		element = "ServiceInformation"
-	case 1:
-		before = `<ServiceHistory>`
-	}
-	ids := ""
-	for _, c := range s.Certificates {
-		ids += identity(c)
-	}
-	extension := s.Extension
-	if extension != "" {
-		extension = `<ServiceInformationExtensions>` + extension + `</ServiceInformationExtensions>`
-	}
-	return before + `<` + element + `><ServiceTypeIdentifier>` + s.Type + `</ServiceTypeIdentifier><ServiceName><Name xml:lang="en">` + s.Name + `</Name></ServiceName><ServiceDigitalIdentity>` + ids +
-		`</ServiceDigitalIdentity><ServiceStatus>` + state.Status + `</ServiceStatus><StatusStartingTime>` + state.From + `</StatusStartingTime>` + extension + `</` + element + `>`
-}
+// form is a list in canonical form. What stands in place of its signature is written as it is.
+var form = template.Must(template.New("").Funcs(template.FuncMap{"base64": base64.StdEncoding.EncodeToString}).Parse(
+	`<TrustServiceStatusList xmlns="` + tsl + `" Id="list"><SchemeInformation><TSLVersionIdentifier>6</TSLVersionIdentifier>
+<TSLSequenceNumber>{{.Sequence}}</TSLSequenceNumber><TSLType>{{.Type}}</TSLType>
+<SchemeInformationURI>{{range .URIs}}<URI xml:lang="en">{{.}}</URI>{{end}}</SchemeInformationURI><SchemeTerritory>{{.Territory}}</SchemeTerritory>
+<PointersToOtherTSL>{{range .Pointers}}<OtherTSLPointer><ServiceDigitalIdentities>{{range .Signers}}<ServiceDigitalIdentity>
+{{template "identity" .Certificate}}</ServiceDigitalIdentity>{{end}}</ServiceDigitalIdentities><TSLLocation>{{.Location}}</TSLLocation>
+<AdditionalInformation><OtherInformation><TSLType>{{.Type}}</TSLType></OtherInformation>
+<OtherInformation><SchemeTerritory>{{.Territory}}</SchemeTerritory></OtherInformation>
+<OtherInformation><ns:MimeType xmlns:ns="` + types + `">application/vnd.etsi.tsl+xml</ns:MimeType></OtherInformation>
+</AdditionalInformation></OtherTSLPointer>{{end}}</PointersToOtherTSL>
+<ListIssueDateTime>{{.Issued}}</ListIssueDateTime><NextUpdate><dateTime>{{.Next}}</dateTime></NextUpdate></SchemeInformation>
+<TrustServiceProviderList>{{range $s := .Services}}<TrustServiceProvider><TSPInformation><TSPName><Name xml:lang="en">{{.TSP}}</Name></TSPName>
+{{with .Trade}}<TSPTradeName>{{range .}}<Name xml:lang="en">{{.}}</Name>{{end}}</TSPTradeName>{{end}}</TSPInformation><TSPServices><TSPService>
+{{range $i, $state := .States}}{{if eq $i 1}}<ServiceHistory>{{end}}<{{template "state" $i}}>
+<ServiceTypeIdentifier>{{$s.Type}}</ServiceTypeIdentifier><ServiceName><Name xml:lang="en">{{$s.Name}}</Name></ServiceName>
+<ServiceDigitalIdentity>{{range $s.Certificates}}{{template "identity" .}}{{end}}</ServiceDigitalIdentity>
+<ServiceStatus>{{.Status}}</ServiceStatus><StatusStartingTime>{{.From}}</StatusStartingTime>
+{{with $s.Extension}}<ServiceInformationExtensions>{{.}}</ServiceInformationExtensions>{{end}}</{{template "state" $i}}>{{end}}
+{{if gt (len .States) 1}}</ServiceHistory>{{end}}</TSPService></TSPServices></TrustServiceProvider>{{end}}</TrustServiceProviderList>
+{{.Signature}}</TrustServiceStatusList>` +
+		`{{define "identity"}}<DigitalId><X509Certificate>{{base64 .}}</X509Certificate></DigitalId>{{end}}` +
+		`{{define "state"}}{{if .}}ServiceHistoryInstance{{else}}ServiceInformation{{end}}{{end}}`))

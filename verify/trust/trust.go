@@ -184,147 +184,140 @@ func (t *Trust) prepare() error {
 	if t.Format != Format {
 		return fmt.Errorf("reading trust file: format is %q, want %q", t.Format, Format)
 	}
-	for _, prepare := range []func() error{t.prepareKeys, t.prepareAuthorities, t.prepareCAs, t.prepareLogs, t.prepareLists, t.prepareWitnesses} {
-		if err := prepare(); err != nil {
-			return fmt.Errorf("reading trust file: %w", err)
-		}
+	err := cmp.Or(
+		prepareEach("keys", t.Keys, "key sha256:IDENTITY is there twice; a key must belong to one actor in one role", (*Key).prepare),
+		prepareEach("keys", t.Keys, "", t.prepareWith),
+		prepareEach("authorities", t.Authorities, "the root is there twice", (*Authority).prepare),
+		prepareEach("cas", t.CAs, "the certificate is there twice", (*CA).prepare),
+		prepareEach("logs", t.Logs, "the key is there twice", t.prepareLog),
+		t.prepareLists(),
+		prepareEach("witnesses", t.Witnesses, "the key is there twice, and would count as two witnesses", t.prepareWitness))
+	if err == nil && (len(t.Witnesses) > 0 != (t.Quorum > 0) || t.Quorum < 0 || t.Quorum > len(t.Witnesses)) {
+		err = fmt.Errorf("quorum is %d of %d witnesses: want at least 1, and at most the number of witnesses", t.Quorum, len(t.Witnesses))
+	}
+	if err != nil {
+		return fmt.Errorf("reading trust file: %w", err)
 	}
 	return nil
 }
 
-func (t *Trust) prepareKeys() error {
-	twice := func(k *Key) string {
-		return fmt.Sprintf("key %s is there twice; a key must belong to one actor in one role", k.KeyID)
-	}
-	if err := prepareEach("keys", t.Keys, (*Key).prepare, func(k *Key) []byte { return k.KeyID[:] }, twice); err != nil {
-		return err
-	}
-	for i := range t.Keys {
-		if err := t.prepareWith(&t.Keys[i]); err != nil {
-			return fmt.Errorf("keys/%d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func (t *Trust) prepareAuthorities() error {
-	twice := func(*Authority) string { return "the root is there twice" }
-	return prepareEach("authorities", t.Authorities, (*Authority).prepare, func(a *Authority) []byte { return a.root.Raw }, twice)
-}
-
-func (t *Trust) prepareCAs() error {
-	return prepareEach("cas", t.CAs, (*CA).prepare, func(c *CA) []byte { return c.certificate.Raw }, func(*CA) string { return "the certificate is there twice" })
-}
-
-// prepareEach prepares the elements of a list. None of them may be there twice.
-func prepareEach[T any](name string, list []T, prepare func(*T) error, identity func(*T) []byte, twice func(*T) string) error {
+// prepareEach prepares the elements of a list, of which no two may be the same thing: twice says so, with IDENTITY for its digits. prepare returns what
+// tells an element from others; nil: it is not compared.
+func prepareEach[T any](name string, list []T, twice string, prepare func(*T) (identity []byte, err error)) error {
 	seen := map[string]bool{}
 	for i := range list {
-		if err := prepare(&list[i]); err != nil {
+		identity, err := prepare(&list[i])
+		if err == nil && identity != nil && seen[string(identity)] {
+			err = errors.New(strings.Replace(twice, "IDENTITY", fmt.Sprintf("%x", identity), 1))
+		}
+		if err != nil {
 			return fmt.Errorf("%s/%d: %w", name, i, err)
 		}
-		id := string(identity(&list[i]))
-		if seen[id] {
-			return fmt.Errorf("%s/%d: %s", name, i, twice(&list[i]))
-		}
-		seen[id] = true
+		seen[string(identity)] = true
 	}
 	return nil
 }
 
-func (t *Trust) prepareLogs() error {
-	for i, key := range t.Logs {
-		verifier, err := note.NewVerifier(key)
-		if slices.Contains(t.Logs[:i], key) {
-			err = errors.New("the key is there twice")
-		}
-		var public ed25519.PublicKey
-		if err == nil {
-			public, err = operator.LogPublicKey(key)
-		}
-		var id evidence.KeyID
-		if err == nil {
-			id, err = evidence.KeyIDOf(public)
-		}
-		if err != nil {
-			return fmt.Errorf("logs/%d: %w", i, err)
-		}
-		t.logs = append(t.logs, logKey{origin: verifier.Name(), id: id, public: public})
+func (t *Trust) prepareLog(text *string) ([]byte, error) {
+	verifier, err := note.NewVerifier(*text)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	public, err := operator.LogPublicKey(*text)
+	if err != nil {
+		return nil, err
+	}
+	id, err := evidence.KeyIDOf(public)
+	t.logs = append(t.logs, logKey{origin: verifier.Name(), id: id, public: public})
+	return []byte(*text), err
+}
+
+// prepareWitness refuses keys of logs.
+func (t *Trust) prepareWitness(text *string) ([]byte, error) {
+	w, err := operator.ParseWitness(*text)
+	if err != nil {
+		return nil, err
+	}
+	// So the verifier key of a log with this key ends: with the type byte of logs.
+	asLog := "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, w.PublicKey()...))
+	if slices.ContainsFunc(t.Logs, func(log string) bool { return strings.HasSuffix(log, asLog) }) {
+		return nil, errors.New("the key is a log's, and a log cannot be its own witness")
+	}
+	t.witnesses = append(t.witnesses, w)
+	return w.PublicKey(), nil
 }
 
 // Public returns the public key. It is nil before Parse or Prepared has parsed it.
 func (k *Key) Public() crypto.PublicKey { return k.public }
 
-func (k *Key) prepare() (err error) {
+func (k *Key) prepare() (identity []byte, err error) {
 	if k.Name == "" {
-		return errors.New("name is empty")
+		return nil, errors.New("name is empty")
 	}
 	if !slices.Contains(evidence.Roles(), k.Role) {
-		return fmt.Errorf("unknown role %q: expected one of %v", k.Role, evidence.Roles())
+		return nil, fmt.Errorf("unknown role %q: expected one of %v", k.Role, evidence.Roles())
 	}
 	if k.Custody != ByOwner && k.Custody != ByOperator {
-		return fmt.Errorf("custody %q: want %q or %q", k.Custody, ByOwner, ByOperator)
+		return nil, fmt.Errorf("custody %q: want %q or %q", k.Custody, ByOwner, ByOperator)
 	}
 	if k.public, err = evidence.ParsePublicKey(k.PublicKey); err != nil {
-		return fmt.Errorf("public_key: %w", err)
+		return nil, fmt.Errorf("public_key: %w", err)
 	}
 	if algorithm, _ := evidence.AlgorithmOf(k.public); algorithm != k.Algorithm {
-		return fmt.Errorf("alg is %q, but the key signs %q", k.Algorithm, algorithm)
+		return nil, fmt.Errorf("alg is %q, but the key signs %q", k.Algorithm, algorithm)
 	}
 	if id := evidence.DigestOf(k.PublicKey); id != k.KeyID {
-		return fmt.Errorf("key_id is %s, but the key's is %s", k.KeyID, id)
+		return nil, fmt.Errorf("key_id is %s, but the key's is %s", k.KeyID, id)
 	}
 	if !k.NotAfter.IsZero() && k.NotAfter.Before(k.NotBefore) {
-		return errors.New("not_after is before not_before")
+		return nil, errors.New("not_after is before not_before")
 	}
-	return nil
+	return k.KeyID[:], nil
 }
 
 // prepareWith refuses demands for further signatures that no record could meet.
-func (t *Trust) prepareWith(k *Key) error {
+func (t *Trust) prepareWith(k *Key) ([]byte, error) {
 	if k.With != nil && len(k.With) == 0 {
-		return errors.New("with is empty; leave it out if the key signs alone")
+		return nil, errors.New("with is empty; leave it out if the key signs alone")
 	}
 	if len(k.With) == 0 && !k.WithFrom.IsZero() {
-		return errors.New("with_from is set, but with is missing")
+		return nil, errors.New("with_from is set, but with is missing")
 	}
 	for i, id := range k.With {
 		other := t.Key(id)
 		switch {
 		case other == nil:
-			return fmt.Errorf("with: the trust file has no key %s", id)
+			return nil, fmt.Errorf("with: the trust file has no key %s", id)
 		case id == k.KeyID || slices.Contains(k.With[:i], id):
-			return fmt.Errorf("with: the key %s is this key itself, or is there twice", id)
+			return nil, fmt.Errorf("with: the key %s is this key itself, or is there twice", id)
 		case other.Name != k.Name || other.Role != k.Role:
-			return fmt.Errorf("with: the key %s is that of %s %q", id, other.Role, other.Name)
+			return nil, fmt.Errorf("with: the key %s is that of %s %q", id, other.Role, other.Name)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (a *Authority) prepare() (err error) {
+func (a *Authority) prepare() (identity []byte, err error) {
 	if a.Name == "" {
-		return errors.New("name is empty")
+		return nil, errors.New("name is empty")
 	}
 	if a.Clock != Independent && a.Clock != OperatorClock {
-		return fmt.Errorf("clock %q: want %q or %q", a.Clock, Independent, OperatorClock)
+		return nil, fmt.Errorf("clock %q: want %q or %q", a.Clock, Independent, OperatorClock)
 	}
 	if err := a.Revocation.check(ByCRL, NotAsked); err != nil {
-		return err
+		return nil, err
 	}
 	if a.root, err = x509.ParseCertificate(a.Certificate); err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	for _, text := range a.Policies {
 		oid, err := x509.ParseOID(text)
 		if err != nil {
-			return fmt.Errorf("policies: %q is not an object identifier in dotted form", text)
+			return nil, fmt.Errorf("policies: %q is not an object identifier in dotted form", text)
 		}
 		a.policies = append(a.policies, oid)
 	}
-	return nil
+	return a.root.Raw, nil
 }
 
 // Prepared returns t itself if Parse made it, and otherwise a parsed copy. Its errors are those of Parse.
@@ -435,31 +428,23 @@ func (t *Trust) take(other *Trust) error {
 	t.Lists = cmp.Or(t.Lists, other.Lists)
 	t.Quorum = max(t.Quorum, other.Quorum)
 	t.Logs, t.Witnesses = union(t.Logs, other.Logs), union(t.Witnesses, other.Witnesses)
-	var err error
-	if t.Keys, err = merged(t.Keys, other.Keys, func(k *Key) string { return k.KeyID.String() }); err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	if t.Authorities, err = merged(t.Authorities, other.Authorities, func(a *Authority) string { return string(a.Certificate) }); err != nil {
-		return fmt.Errorf("authorities: %w", err)
-	}
-	if t.CAs, err = merged(t.CAs, other.CAs, func(c *CA) string { return string(c.Certificate) }); err != nil {
-		return fmt.Errorf("cas: %w", err)
-	}
-	return nil
+	return cmp.Or(merge("keys", &t.Keys, other.Keys, func(k *Key) string { return string(k.KeyID[:]) }),
+		merge("authorities", &t.Authorities, other.Authorities, func(a *Authority) string { return string(a.Certificate) }),
+		merge("cas", &t.CAs, other.CAs, func(c *CA) string { return string(c.Certificate) }))
 }
 
-// merged adds elements that are not there yet. Two that are the same thing must say the same of it.
-func merged[T any](list, more []T, identity func(*T) string) ([]T, error) {
+// merge adds elements that are not there yet. Two that are the same thing must say the same of it.
+func merge[T any](name string, list *[]T, more []T, identity func(*T) string) error {
 	for i := range more {
-		at := slices.IndexFunc(list, func(known T) bool { return identity(&known) == identity(&more[i]) })
+		at := slices.IndexFunc(*list, func(known T) bool { return identity(&known) == identity(&more[i]) })
 		switch {
 		case at < 0:
-			list = append(list, more[i])
-		case !sameForm(&list[at], &more[i]):
-			return nil, fmt.Errorf("element %d is there in another file, too, and says something else: leave one of them out", i)
+			*list = append(*list, more[i])
+		case !sameForm(&(*list)[at], &more[i]):
+			return fmt.Errorf("%s: element %d is there in another file, too, and says something else: leave one of them out", name, i)
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // sameForm reports whether two values are written alike.
@@ -480,34 +465,6 @@ func union(list, more []string) []string {
 
 func equalSets(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(text string) bool { return !slices.Contains(b, text) })
-}
-
-// prepareWitnesses refuses a quorum that cannot be met, keys that would count twice, and keys of logs.
-func (t *Trust) prepareWitnesses() error {
-	for i, text := range t.Witnesses {
-		w, err := operator.ParseWitness(text)
-		if err != nil {
-			return fmt.Errorf("witnesses/%d: %w", i, err)
-		}
-		same := func(other *operator.Witness) bool { return other.PublicKey().Equal(w.PublicKey()) }
-		if slices.ContainsFunc(t.witnesses, same) {
-			return fmt.Errorf("witnesses/%d: the key is there twice, and would count as two witnesses", i)
-		}
-		if slices.ContainsFunc(t.Logs, func(log string) bool { return strings.HasSuffix(log, asLogKey(w.PublicKey())) }) {
-			return fmt.Errorf("witnesses/%d: the key is a log's, and a log cannot be its own witness", i)
-		}
-		t.witnesses = append(t.witnesses, w)
-	}
-	if len(t.Witnesses) > 0 != (t.Quorum > 0) || t.Quorum < 0 || t.Quorum > len(t.Witnesses) {
-		return fmt.Errorf("quorum is %d of %d witnesses: want at least 1, and at most the number of witnesses",
-			t.Quorum, len(t.Witnesses))
-	}
-	return nil
-}
-
-// asLogKey returns the end of the verifier key of a log with this public key: it has the type byte of logs.
-func asLogKey(key ed25519.PublicKey) string {
-	return "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, key...))
 }
 
 // ErrUnknownLog says that no log of the trust file signed the checkpoint.

@@ -263,34 +263,34 @@ func (ca *CA) Asked() bool { return ca.Revocation != NotAsked }
 // Asked reports whether the revocation of the authority's certificates is checked. The default is no.
 func (a *Authority) Asked() bool { return a.Revocation == ByCRL }
 
-func (ca *CA) prepare() (err error) {
+func (ca *CA) prepare() (identity []byte, err error) {
 	if ca.Name == "" {
-		return errors.New("name is empty")
+		return nil, errors.New("name is empty")
 	}
 	if ca.Custody != ByOwner && ca.Custody != ByOperator {
-		return fmt.Errorf("custody %q: want %q or %q", ca.Custody, ByOwner, ByOperator)
+		return nil, fmt.Errorf("custody %q: want %q or %q", ca.Custody, ByOwner, ByOperator)
 	}
 	if err := ca.Revocation.check(ByCRL, ShortLived, NotAsked); err != nil {
-		return err
+		return nil, err
 	}
 	if len(ca.Roles) == 0 {
-		return errors.New("roles is empty: name the roles for which it may vouch")
+		return nil, errors.New("roles is empty: name the roles for which it may vouch")
 	}
 	for i, role := range ca.Roles {
 		if !slices.Contains(evidence.Roles(), role) {
-			return fmt.Errorf("roles: unknown role %q: expected one of %v", role, evidence.Roles())
+			return nil, fmt.Errorf("roles: unknown role %q: expected one of %v", role, evidence.Roles())
 		}
 		if slices.Contains(ca.Roles[:i], role) {
-			return fmt.Errorf("roles: %q is there twice", role)
+			return nil, fmt.Errorf("roles: %q is there twice", role)
 		}
 	}
 	if ca.certificate, err = x509.ParseCertificate(ca.Certificate); err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	if !mayCertify(ca.certificate) {
-		return errors.New("certificate: it is not that of a CA")
+		return nil, errors.New("certificate: it is not that of a CA")
 	}
-	return nil
+	return ca.certificate.Raw, nil
 }
 
 // mayCertify reports whether a certificate says that its key signs certificates.
