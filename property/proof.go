@@ -12,14 +12,13 @@ var (
 	ErrFalse = errors.New("the statement is not true of the value")
 	// ErrProof is the error of [Verify] for a proof that does not show its statement.
 	ErrProof = errors.New("the proof does not show the statement")
-
-	errShort = errors.New("the proof ends early")
 )
 
 // Prove makes a proof of a statement from what opens the commitment to its value. random should be crypto/rand.Reader. Its errors are those
 // of [Statement.Check], of values that are not of the kind, of reading random, and [ErrFalse].
 func Prove(s *Statement, opening Opening, random io.Reader) ([]byte, error) {
-	if err := s.Check(); err != nil {
+	tag, err := s.tag()
+	if err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
 	source := &source{random: random}
@@ -33,19 +32,11 @@ func Prove(s *Statement, opening Opening, random io.Reader) ([]byte, error) {
 	if err = errors.Join(err, source.err); err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
-	tag, err := s.tag()
-	if err != nil {
-		return nil, fmt.Errorf("proving a property: %w", err)
-	}
 	numbers, err := proveRelation(tag, c.relation, c.scalars, random)
 	if err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
-	var proof []byte
-	for _, p := range c.points {
-		proof = append(proof, p.Bytes()...)
-	}
-	return append(proof, numbers...), nil
+	return append(c.proof, numbers...), nil
 }
 
 // A source draws scalars, and keeps the first error.
@@ -62,53 +53,34 @@ func (s *source) scalar() scalar {
 	return reduceScalar(wide)
 }
 
-// furtherPoints returns how many points a proof of the statement begins with.
-func (s *Statement) furtherPoints() (int, error) {
-	if s.Form == In || s.Form == NotIn {
-		return len(s.Set) - 1, nil
-	}
-	lo, hi, err := s.bounds()
-	if err != nil {
-		return 0, err
-	}
-	return len(bases(uint64(hi - lo))), nil
-}
-
 // MaxProof is the size in bytes above which no statement has a proof.
 const MaxProof = 1 << 20
 
 // Verify checks that a proof shows a statement of the value to which a commitment is. It returns an error that wraps [ErrProof] if
 // the proof does not, whatever is wrong with its form; other errors are those of [Statement.Check].
 func Verify(s *Statement, commitment Commitment, proof []byte) error {
-	if err := s.Check(); err != nil {
+	tag, err := s.tag()
+	if err != nil {
 		return fmt.Errorf("checking the proof of a property: %w", err)
 	}
 	if commitment == (Commitment{}) {
 		return errors.New("checking the proof of a property: the commitment is empty")
 	}
-	n, err := s.furtherPoints()
-	if err != nil {
-		return fmt.Errorf("checking the proof of a property: %w", err)
-	}
-	if len(proof) < n*pointSize || len(proof) > MaxProof {
+	if len(proof) > MaxProof {
 		return fmt.Errorf("%w: it has %d bytes", ErrProof, len(proof))
 	}
 	c := newCompiler()
-	for range n {
-		p, err := parsePoint(proof[:pointSize])
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrProof, err)
-		}
-		c.points, proof = append(c.points, p), proof[pointSize:]
-	}
-	if err := c.compile(s, commitment, opened{}); err != nil {
+	c.proof = proof
+	err = c.compile(s, commitment, opened{})
+	switch {
+	case errors.Is(err, errShort):
+		return fmt.Errorf("%w: it has %d bytes", ErrProof, len(proof))
+	case errors.Is(err, errPoint):
+		return fmt.Errorf("%w: %w", ErrProof, err)
+	case err != nil:
 		return fmt.Errorf("checking the proof of a property: %w", err)
 	}
-	tag, err := s.tag()
-	if err != nil {
-		return fmt.Errorf("checking the proof of a property: %w", err)
-	}
-	if err := verifyRelation(tag, c.relation, proof); err != nil {
+	if err := verifyRelation(tag, c.relation, c.proof); err != nil {
 		return fmt.Errorf("%w: %w", ErrProof, err)
 	}
 	return nil
@@ -120,7 +92,7 @@ type compiler struct {
 	relation *relation
 	h        int // number of H among the points
 	scalars  []scalar
-	points   []point // the further ones: of a proof, taken from its front; of a prover, made in this order
+	proof    []byte // of a verifier, what is not read yet; of a prover, the further points
 
 	proving bool
 	next    func() scalar // a fresh random scalar, for a prover
@@ -151,17 +123,21 @@ func (c *compiler) random() scalar {
 	return scalar{}
 }
 
-// further adds a point that stands in the proof. make computes it for a prover.
-func (c *compiler) further(make func() point) (int, point, error) {
-	var p point
+var errShort = errors.New("the proof ends early")
+
+// further adds a point that stands in the proof. make computes it for a prover. Its errors are errShort and errPoint.
+func (c *compiler) further(make func() point) (n int, p point, err error) {
 	switch {
 	case c.proving:
 		p = make()
-		c.points = append(c.points, p)
-	case len(c.points) == 0:
+		c.proof = append(c.proof, p.Bytes()...)
+	case len(c.proof) < pointSize:
 		return 0, p, errShort
 	default:
-		p, c.points = c.points[0], c.points[1:]
+		if p, err = parsePoint(c.proof[:pointSize]); err != nil {
+			return 0, p, err
+		}
+		c.proof = c.proof[pointSize:]
 	}
 	return c.relation.Point(p), p, nil
 }
@@ -240,7 +216,7 @@ func (c *compiler) inRange(commitment int, lo, hi int64, known opened) error {
 		blindings[i] = c.random()
 		d, _, err := c.further(func() point { return mulGenerator(values[i]).Add(h.Mul(blindings[i])) })
 		if err != nil {
-			return fmt.Errorf("digit %d: %w", i, err)
+			return err
 		}
 		s := c.secret(blindings[i])
 		t := c.secret(blindings[i].Mul(one.Sub(values[i])))
@@ -267,7 +243,7 @@ func (c *compiler) set(s *Statement, commitment int, committed point, known open
 		factor := known.v.Sub(entry)
 		next, p, err := c.further(func() point { return before.Mul(factor).Add(h.Mul(t)) })
 		if err != nil {
-			return fmt.Errorf("set/%d: %w", i+1, err)
+			return err
 		}
 		if i == 0 { // D₁ is no point of the relation: it is written as C − s₁·G
 			image := []part{plain(next), {Factor: entry, Point: commitment}, {Factor: entry.Mul(entries[0]).Negate(), Point: 0}}

@@ -93,8 +93,11 @@ func (s *Statement) Bytes() ([]byte, error) {
 	return value, nil
 }
 
-// tag is what binds a proof to the statement.
+// tag is what binds a proof to the statement. Its errors are those of Check.
 func (s *Statement) tag() (string, error) {
+	if err := s.Check(); err != nil {
+		return "", err
+	}
 	doc, err := s.Bytes()
 	if err != nil {
 		return "", err

@@ -508,7 +508,7 @@ func rulesAt(n ast.Node) []string {
 	}
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		place, is := map[string]int{"refute": 1, "doubt": 1, "add": 2, "unopened": 2, "allDoubt": 0, "unsure": 0, "found": 2, "unseen": 0, "unshown": 0}[callee(n)]
+		place, is := map[string]int{"refute": 1, "doubt": 1, "author": 1, "add": 2, "unopened": 2, "allDoubt": 0, "unsure": 0, "found": 2, "unseen": 0, "unshown": 0}[callee(n)]
 		if is && place < len(n.Args) {
 			take(n.Args[place])
 			take(n.Args[0]) // of a function in a function, which knows the guarantee
