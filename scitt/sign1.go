@@ -3,7 +3,6 @@ package scitt
 import (
 	"bytes"
 	"crypto"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net/url"
@@ -392,28 +391,15 @@ type Log struct {
 	Sign func(message []byte) ([]byte, error) // with the log's Ed25519 key, over the message itself
 }
 
-// keys are the log's key for what Go's notes are signed with, and for COSE.
-func (l Log) keys() (note.Verifier, ed25519.PublicKey, error) {
-	verifier, err := note.NewVerifier(l.Key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("making receipt: %w", err)
-	}
-	public, err := operator.LogPublicKey(l.Key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("making receipt: %w", err)
-	}
-	return verifier, public, nil
-}
-
 // ErrNoReceipt says that a log makes no receipt for a record, because the record has no proof of its place in that log.
 var ErrNoReceipt = errors.New("no receipt can be made")
 
 // SignReceipt makes a receipt for the record's entry, for the tree of the record's own checkpoint. It returns ErrNoReceipt if the
 // record has none that this log signed, and the errors of Sign. So the log signs no other root than it has signed before.
 func SignReceipt(r *evidence.Record, log Log) ([]byte, error) {
-	verifier, public, err := log.keys()
+	verifier, err := note.NewVerifier(log.Key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("making receipt: %w", err)
 	}
 	if r.Log == nil || r.Log.Checkpoint == "" {
 		return nil, fmt.Errorf("%w: the record carries no proof of its place in a log", ErrNoReceipt)
@@ -432,41 +418,35 @@ func SignReceipt(r *evidence.Record, log Log) ([]byte, error) {
 	if root, err := p.Root(entry); err != nil || root != tree.Root {
 		return nil, fmt.Errorf("%w: the record is not at its place in the log", ErrNoReceipt)
 	}
-	doc, err := p.sign(entry, tree, public, log.Sign)
+	doc, err := log.sign(&p, entry, tree)
 	if err != nil {
 		return nil, fmt.Errorf("making receipt: %w", err)
 	}
 	return doc, nil
 }
 
-func (p *Proof) sign(entry []byte, tree operator.Checkpoint, public ed25519.PublicKey, sign func([]byte) ([]byte, error)) ([]byte, error) {
-	header, err := logHeader(tree, public)
+func (l Log) sign(p *Proof, entry []byte, tree operator.Checkpoint) ([]byte, error) {
+	public, err := operator.LogPublicKey(l.Key)
 	if err != nil {
 		return nil, err
 	}
-	proof, err := cbor.Encode([]any{p.Size, p.Index, nodes(p.Path)})
+	id, err := evidence.KeyIDOf(public)
+	if err != nil {
+		return nil, err
+	}
+	path := make([]any, len(p.Path))
+	for i := range p.Path {
+		path[i] = p.Path[i][:]
+	}
+	proof, err := cbor.Encode([]any{p.Size, p.Index, path})
 	if err != nil {
 		return nil, err
 	}
 	return signing{
-		protected:   header,
+		protected: cbor.Map{{Key: labelAlg, Value: numberEdDSA}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
+			{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: LogIssuer(tree.Origin)}}}},
 		unprotected: cbor.Map{{Key: labelProofs, Value: cbor.Map{{Key: proofInclusion, Value: []any{proof}}}}, {Key: labelEntry, Value: entry}},
 		payload:     tree.Root[:],
 		detached:    true,
-	}.by(sign)
-}
-
-// logHeader is the protected header of a log's receipt.
-func logHeader(tree operator.Checkpoint, public ed25519.PublicKey) (cbor.Map, error) {
-	id, err := evidence.KeyIDOf(public)
-	return cbor.Map{{Key: labelAlg, Value: numberEdDSA}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
-		{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: LogIssuer(tree.Origin)}}}}, err
-}
-
-func nodes(path []tlog.Hash) []any {
-	list := make([]any, len(path))
-	for i := range path {
-		list[i] = path[i][:]
-	}
-	return list
+	}.by(l.Sign)
 }

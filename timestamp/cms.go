@@ -223,8 +223,8 @@ func (d *decoder) signedAttributes(s *cryptobyte.String) (a signedAttributes) {
 			d.exactOID(values, oidTSTInfo, "content type attribute is not TSTInfo")
 		},
 		oidMessageDigest:        func(values *cryptobyte.String) { a.messageDigest = d.octets(values, "message digest") },
-		oidSigningCertificateV2: func(values *cryptobyte.String) { a.certificateV2 = d.signingCertificate(values, d.certificateIDV2) },
-		oidSigningCertificate:   func(values *cryptobyte.String) { a.certificateV1 = d.signingCertificate(values, d.certificateIDV1) },
+		oidSigningCertificateV2: func(values *cryptobyte.String) { a.certificateV2 = d.signingCertificate(values, false) },
+		oidSigningCertificate:   func(values *cryptobyte.String) { a.certificateV1 = d.signingCertificate(values, true) },
 	}
 	set := d.read(&raw, context0Constructed, "signed attributes")
 	seen := make(map[string]bool, 3)
@@ -288,12 +288,12 @@ type certificateID struct {
 // signingCertificate reads SigningCertificate or SigningCertificateV2. The first member names the signer's
 // certificate. The others, which name its path, are checked only for their form: Verify searches the path from the
 // reader's roots.
-func (d *decoder) signingCertificate(s *cryptobyte.String, member func(*cryptobyte.String) *certificateID) *certificateID {
+func (d *decoder) signingCertificate(s *cryptobyte.String, old bool) *certificateID {
 	contents := d.read(s, asn1.SEQUENCE, "signing certificate attribute")
 	ids := d.read(&contents, asn1.SEQUENCE, "certificate identifiers")
-	first := member(&ids)
+	first := d.certificateID(&ids, old)
 	for d.more(ids) {
-		member(&ids)
+		d.certificateID(&ids, old)
 	}
 	if policies, present := d.optional(&contents, asn1.SEQUENCE, "certificate policies"); present {
 		for d.more(policies) {
@@ -304,28 +304,14 @@ func (d *decoder) signingCertificate(s *cryptobyte.String, member func(*cryptoby
 	return first
 }
 
-// certificateIDV2 reads ESSCertIDv2 (RFC 5035, 4). It also accepts the default, SHA-256, if it is written out:
-// authorities do so, and the signature covers it.
-func (d *decoder) certificateIDV2(s *cryptobyte.String) *certificateID {
-	contents := d.read(s, asn1.SEQUENCE, "ESSCertIDv2")
-	id := &certificateID{algorithm: algorithm{oid: oidSHA256}}
-	if contents.PeekASN1Tag(asn1.SEQUENCE) {
-		id.algorithm = d.algorithm(&contents, "certificate hash algorithm")
+// certificateID reads ESSCertIDv2 (RFC 5035, 4) or the old ESSCertID (RFC 2634, 5.4.1), whose hash is SHA-1. It also accepts the default of the new one,
+// SHA-256, if it is written out: authorities do so, and the signature covers it.
+func (d *decoder) certificateID(from *cryptobyte.String, old bool) *certificateID {
+	s := d.read(from, asn1.SEQUENCE, map[bool]string{true: "ESSCertID", false: "ESSCertIDv2"}[old])
+	id := &certificateID{sha1: old, algorithm: algorithm{oid: oidSHA256}}
+	if !old && s.PeekASN1Tag(asn1.SEQUENCE) {
+		id.algorithm = d.algorithm(&s, "certificate hash algorithm")
 	}
-	d.certificateHash(id, contents)
-	return id
-}
-
-// certificateIDV1 reads ESSCertID (RFC 2634, 5.4.1), whose hash is SHA-1.
-func (d *decoder) certificateIDV1(s *cryptobyte.String) *certificateID {
-	contents := d.read(s, asn1.SEQUENCE, "ESSCertID")
-	id := &certificateID{sha1: true}
-	d.certificateHash(id, contents)
-	return id
-}
-
-// certificateHash reads the members at the end of both forms.
-func (d *decoder) certificateHash(id *certificateID, s cryptobyte.String) {
 	id.hash = d.octets(&s, "certificate hash")
 	if issuerSerial, present := d.optional(&s, asn1.SEQUENCE, "issuerSerial"); present {
 		// GeneralNames "MUST contain only the directoryName choice" with the
@@ -339,6 +325,7 @@ func (d *decoder) certificateHash(id *certificateID, s cryptobyte.String) {
 		d.end(issuerSerial, "issuerSerial")
 	}
 	d.end(s, "certificate identifier")
+	return id
 }
 
 // sum hashes a certificate as the identifier does. It uses SHA-1 only where RFC 2634 demands it. The authority's

@@ -133,16 +133,6 @@ func validOID(contents []byte) bool {
 	return start && len(contents) > 0
 }
 
-// policy reads an object identifier for the caller. It is an x509.OID because arcs such as 2.25.<UUID> do not fit
-// asn1.ObjectIdentifier.
-func (d *decoder) policy(s *cryptobyte.String, what string) (oid x509.OID) {
-	if contents := d.oid(s, what); d.err == nil {
-		// Cannot fail: validOID checks the same.
-		_ = oid.UnmarshalBinary([]byte(contents))
-	}
-	return oid
-}
-
 func (d *decoder) integer(s *cryptobyte.String, what string) *big.Int {
 	n := new(big.Int)
 	if !d.next(s, what, func() bool { return s.ReadASN1Integer(n) }) {

@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -112,7 +111,10 @@ func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
 	d.end(s, "TSTInfo")
 
 	d.version(&info, tstInfoVersion, "TSTInfo version")
-	t.Policy = d.policy(&info, "policy")
+	if policy := d.oid(&info, "policy"); d.err == nil {
+		// An x509.OID, because arcs such as 2.25.<UUID> do not fit asn1.ObjectIdentifier. It cannot fail: validOID checks the same.
+		_ = t.Policy.UnmarshalBinary([]byte(policy))
+	}
 	t.imprint = d.imprint(&info)
 	t.Serial = d.integer(&info, "serial number")
 	t.GenTime = d.genTime(&info)
@@ -130,39 +132,18 @@ func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
 	return t
 }
 
-const (
-	genTimeSeconds   = "20060102150405"
-	maxFractionDigit = 9 // a time.Time holds nanoseconds
-)
+const genTimeSeconds = "20060102150405"
 
 // genTime reads YYYYMMDDhhmmss[.s...]Z. "The encoding MUST terminate with a Z", and a fraction, "if present, MUST
 // omit all trailing 0's" (RFC 3161, 2.4.2). It refuses a fraction finer than a nanosecond instead of cutting it.
 func (d *decoder) genTime(s *cryptobyte.String) time.Time {
 	at := *s
 	text := string(d.read(s, asn1.GeneralizedTime, "genTime"))
-	if d.err != nil {
-		return time.Time{}
-	}
-	t, ok := parseGenTime(text)
-	if !ok {
+	t, err := time.Parse(genTimeSeconds+"Z", text) // it accepts a fraction, too; only one spelling of that is written again as it was
+	if d.err == nil && (err != nil || formatGenTime(t) != text) {
 		d.fail(at, "genTime is not a GeneralizedTime in UTC as DER writes it")
 	}
 	return t
-}
-
-func parseGenTime(text string) (time.Time, bool) {
-	digits, zulu := strings.CutSuffix(text, "Z")
-	seconds, fraction, fractional := strings.Cut(digits, ".")
-	if !zulu || len(seconds) != len(genTimeSeconds) || len(fraction) > maxFractionDigit {
-		return time.Time{}, false
-	}
-	if fractional && (fraction == "" || strings.HasSuffix(fraction, "0")) {
-		return time.Time{}, false
-	}
-	// The layout has no fraction, but Parse accepts one after the seconds. The lengths above and the comparison below
-	// exclude everything else.
-	t, err := time.Parse(genTimeSeconds, digits)
-	return t, err == nil && formatGenTime(t) == text
 }
 
 // formatGenTime is the only spelling of t, which is in UTC.

@@ -93,7 +93,7 @@ func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
 // can have one issuer and serial, or one key identifier; the sender of the token can add such. So the hash in the
 // attribute decides.
 func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
-	candidates := slices.DeleteFunc(u.known(opts), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
+	candidates := slices.DeleteFunc(slices.Concat(u.certificates, opts.Intermediates, opts.Roots), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
 	if len(candidates) == 0 {
 		return nil, ErrNoCertificate
 	}
@@ -116,11 +116,6 @@ func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: the signed attribute names none of those that are there", ErrNoCertificate) // no signature covers which are there
-}
-
-// known lists all available certificates.
-func (u *Unverified) known(opts Options) []*x509.Certificate {
-	return slices.Concat(u.certificates, opts.Intermediates, opts.Roots)
 }
 
 // names compares the signer identifier with a certificate (RFC 5652, 5.3). It compares names as bytes, because
@@ -242,11 +237,7 @@ func Between(certificates []*x509.Certificate) (between []*x509.Certificate) {
 // isMock recognises the mock authority by its keys, so that other certificates for these keys are refused, too.
 func isMock(c *x509.Certificate) bool {
 	digest := sha256.Sum256(c.RawSubjectPublicKeyInfo)
-	switch hex.EncodeToString(digest[:]) {
-	case mockRootKeyDigest, mockKeyDigest:
-		return true
-	}
-	return false
+	return slices.Contains([]string{mockRootKeyDigest, mockKeyDigest}, hex.EncodeToString(digest[:]))
 }
 
 // checkSignatureOnce remembers the last answer of checkSignature. The answer depends only on the certificate.
@@ -394,12 +385,8 @@ type algorithm struct {
 	parameters cryptobyte.String // the element, nil when left out
 }
 
-func (d *decoder) algorithm(s *cryptobyte.String, what string) algorithm {
-	return d.algorithmIn(d.read(s, asn1.SEQUENCE, what), what)
-}
-
-// algorithmIn reads the members of an AlgorithmIdentifier.
-func (d *decoder) algorithmIn(contents cryptobyte.String, what string) (a algorithm) {
+func (d *decoder) algorithm(s *cryptobyte.String, what string) (a algorithm) {
+	contents := d.read(s, asn1.SEQUENCE, what)
 	a.oid = d.oid(&contents, what)
 	if d.more(contents) {
 		a.parameters = d.anyElement(&contents, what+" parameters")

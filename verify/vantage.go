@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -220,19 +221,17 @@ func (s Seen) InWords() string {
 // Answered reports whether the recorder stands before an agent that answers: nobody there is upstream of it.
 func (s Seen) Answered() bool { return s.Side == evidence.Answered && s.Vantage == evidence.Proxy }
 
+// fromWhere says in English from where a recorder saw, without its name.
+var fromWhere = map[evidence.Vantage]string{
+	evidence.Proxy:     "bytes seen by the recorder %q between the agent and the upstream",
+	evidence.ProxyMITM: "bytes seen by the recorder %q between the agent and the upstream, inside a TLS connection that it opened",
+	evidence.InProcess: "seen inside the agent's own process by the recorder %q",
+	evidence.Examiner:  "seen by the recorder %q, which asked the agent itself",
+}
+
 // VantageInWords says in English from where a recorder saw.
 func VantageInWords(v evidence.Vantage, recorder string) string {
-	switch v {
-	case evidence.Proxy:
-		return fmt.Sprintf("bytes seen by the recorder %q between the agent and the upstream", recorder)
-	case evidence.ProxyMITM:
-		return fmt.Sprintf("bytes seen by the recorder %q between the agent and the upstream, inside a TLS connection that it opened", recorder)
-	case evidence.InProcess:
-		return fmt.Sprintf("seen inside the agent's own process by the recorder %q", recorder)
-	case evidence.Examiner:
-		return fmt.Sprintf("seen by the recorder %q, which asked the agent itself", recorder)
-	}
-	return fmt.Sprintf("told to the recorder %q by the agent's telemetry, or by a file", recorder)
+	return fmt.Sprintf(cmp.Or(fromWhere[v], "told to the recorder %q by the agent's telemetry, or by a file"), recorder)
 }
 
 // judge applies the rules to a record and its bytes. The first that fits counts.

@@ -64,22 +64,16 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 }
 
 // MarshalPublic returns a key as DER SubjectPublicKeyInfo, whose digest is the key's id. It refuses a key that x509 does not write.
-func MarshalPublic(public crypto.PublicKey) ([]byte, error) {
-	der, err := marshal(public)
+func MarshalPublic(public crypto.PublicKey) (der []byte, err error) {
+	if key, ok := public.(*mldsa65.PublicKey); !ok {
+		der, err = x509.MarshalPKIXPublicKey(public)
+	} else if err = errMLDSA; key != nil {
+		return slices.Concat(publicMLDSA, key.Bytes()), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding public key: %w", err)
 	}
 	return der, nil
-}
-
-func marshal(public crypto.PublicKey) ([]byte, error) {
-	if key, ok := public.(*mldsa65.PublicKey); ok {
-		if key == nil {
-			return nil, errMLDSA
-		}
-		return slices.Concat(publicMLDSA, key.Bytes()), nil
-	}
-	return x509.MarshalPKIXPublicKey(public)
 }
 
 // ParsePublic reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
@@ -96,7 +90,7 @@ func ParsePublic(der []byte) (crypto.PublicKey, error) {
 	if _, err := AlgorithmOf(public); err != nil {
 		return nil, err
 	}
-	again, err := marshal(public)
+	again, err := MarshalPublic(public)
 	if err != nil || !bytes.Equal(again, der) {
 		return nil, errors.New("parsing public key: not the DER encoding of this key")
 	}
