@@ -1,7 +1,6 @@
 package timestamp
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
@@ -206,9 +205,4 @@ func (d *decoder) imprint(s *cryptobyte.String) imprint {
 		d.fail(at, "hashed message does not have the length of its algorithm")
 	}
 	return imprint{hash, sum}
-}
-
-// is reports whether it is this SHA-256.
-func (m imprint) is(digest [sha256.Size]byte) bool {
-	return m.hash == crypto.SHA256 && bytes.Equal(m.sum, digest[:])
 }

@@ -77,7 +77,7 @@ func (u *Unverified) SignerAmong(certificates []*x509.Certificate) []*x509.Certi
 // checkInfo compares what the token says with what the reader expects.
 func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
 	switch {
-	case !u.info.imprint.is(imprint):
+	case u.info.imprint.hash != crypto.SHA256 || !bytes.Equal(u.info.imprint.sum, imprint[:]):
 		return ErrImprint
 	case opts.Nonce != nil && (u.info.Nonce == nil || u.info.Nonce.Cmp(opts.Nonce) != 0):
 		return ErrNonce
@@ -193,7 +193,8 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 		if !opts.UnsafeAllowMock && slices.ContainsFunc(path, isMock) {
 			continue
 		}
-		if validAt(path, opts.Until) {
+		ended := func(c *x509.Certificate) bool { return opts.Until.After(c.NotAfter) }
+		if opts.Until.IsZero() || !slices.ContainsFunc(path, ended) {
 			return path, nil
 		}
 		untilThen = true
@@ -202,11 +203,6 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 		return nil, ErrMock
 	}
 	return nil, fmt.Errorf("%w: at %s", ErrExpired, formatGenTime(opts.Until.UTC()))
-}
-
-// validAt reports whether every certificate was still valid at a time after genTime.
-func validAt(chain []*x509.Certificate, until time.Time) bool {
-	return until.IsZero() || !slices.ContainsFunc(chain, func(c *x509.Certificate) bool { return until.After(c.NotAfter) })
 }
 
 const (

@@ -187,7 +187,7 @@ func (c *check) nextAgent(r *evidence.Record) {
 	if p.NextAgent == "" {
 		return
 	}
-	after := g.After(r)
+	after := spot{g.Threads[r], p.ChainPosition + 1}
 	placed := p.ChainPosition > 0
 	if placed && g.loose[standing{after, p.NextAgent}] {
 		return
@@ -407,11 +407,6 @@ func (g *graph) Within(r *evidence.Record) []*evidence.Record {
 // Before is the place before the record's. It has no meaning for a record without a chain position.
 func (g *graph) Before(r *evidence.Record) spot {
 	return spot{g.Threads[r], r.Payload.ChainPosition - 1}
-}
-
-// After is the place after the record's. It has no meaning for a record without a chain position.
-func (g *graph) After(r *evidence.Record) spot {
-	return spot{g.Threads[r], r.Payload.ChainPosition + 1}
 }
 
 // Parents lists the records of the parent request of a record. A record that names its own request as parent has

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/plural"
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify/trust"
@@ -167,7 +168,9 @@ func (c *check) end() {
 	c.noteSights()
 	c.findings = append(c.findings, c.placed...) // counted when they were found
 	c.placed = nil
-	c.noteOrder()
+	if c.log != nil {
+		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %s says", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.witnesses
+	}
 	c.graph = new(graph)
 	if c.volume.Exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, decides)) { // otherwise the guarantee does not apply
 		c.graph = newGraph(c.all)

@@ -139,12 +139,6 @@ func (c *check) place(r *evidence.Record) {
 	}
 }
 
-func (c *check) noteOrder() {
-	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %s says", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.witnesses
-	}
-}
-
 func (c *check) openCheckpoint(checkpoint string) (operator.Checkpoint, error) {
 	if checkpoint == "" {
 		return operator.Checkpoint{}, errors.New("the file has no checkpoint of a log")

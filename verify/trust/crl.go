@@ -203,15 +203,11 @@ func (l *List) about(certificate *x509.Certificate) (claim, bool) {
 
 // signedBy checks the list's signature.
 func (l *List) signedBy(issuer *x509.Certificate) error {
-	if weak(l.list.SignatureAlgorithm) { // crypto/x509 still accepts SHA-1 there
+	weak := []x509.SignatureAlgorithm{x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1, x509.DSAWithSHA256}
+	if slices.Contains(weak, l.list.SignatureAlgorithm) { // crypto/x509 still accepts SHA-1 there
 		return fmt.Errorf("signed with %s", l.list.SignatureAlgorithm)
 	}
 	return l.list.CheckSignatureFrom(issuer)
-}
-
-// weak reports whether a signature can have been forged.
-func weak(a x509.SignatureAlgorithm) bool {
-	return slices.Contains([]x509.SignatureAlgorithm{x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1, x509.DSAWithSHA256}, a)
 }
 
 // DefaultGrace is how long after a record's proved time a list must have been made to say of itself what was revoked when the record existed,

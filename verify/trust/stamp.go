@@ -67,12 +67,6 @@ func (c *Checker) Verify(token *timestamp.Unverified, imprint [sha256.Size]byte)
 	return c.attributed(token, imprint, Proof{})
 }
 
-// believes reports whether an authority's signature counts by itself at the moment of checking. It does not count if
-// the trust has an end and no moment is given.
-func (c *Checker) believes(a *Authority) bool {
-	return a.NotAfter.IsZero() || !c.At.IsZero() && !c.At.After(a.NotAfter)
-}
-
 // clockOf returns whose clock a token of an authority rests on, and whether it is believed: by itself, or because the
 // token is proved to be older than the end of the trust, at a time at which its certificates were still valid. If only the operator's word proves
 // that, everything that follows is the operator's word, too: with a stolen key and their own clock, the operator could have made the token
@@ -80,7 +74,7 @@ func (c *Checker) believes(a *Authority) bool {
 func (c *Checker) clockOf(a *Authority, shown Proof, valid func(time.Time) bool) (clock Clock, believed bool) {
 	inTime := func(t *ProvedTime) bool { return t != nil && !t.Time.After(a.NotAfter) && valid(t.Time) }
 	switch {
-	case c.believes(a), inTime(shown.Independent):
+	case a.NotAfter.IsZero(), !c.At.IsZero() && !c.At.After(a.NotAfter), inTime(shown.Independent): // if the trust has an end, a moment must be given
 		return a.Clock, true
 	case inTime(shown.Earliest):
 		return OperatorClock, true

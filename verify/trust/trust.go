@@ -413,7 +413,7 @@ func Join(files ...*Trust) (*Trust, error) {
 		}
 	}
 	for _, t := range files {
-		if joined.Quorum != t.Quorum || !equalSets(joined.Witnesses, t.Witnesses) {
+		if joined.Quorum != t.Quorum || !slices.Equal(slices.Sorted(slices.Values(joined.Witnesses)), slices.Sorted(slices.Values(t.Witnesses))) {
 			return nil, errors.New("the files demand different witnesses: a log that one of them has witnessed would pass without")
 		}
 	}
@@ -461,10 +461,6 @@ func union(list, more []string) []string {
 		}
 	}
 	return list
-}
-
-func equalSets(a, b []string) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(text string) bool { return !slices.Contains(b, text) })
 }
 
 // ErrUnknownLog says that no log of the trust file signed the checkpoint.

@@ -144,6 +144,9 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 			best.Err = fmt.Errorf("no certificate path to %s that was valid at %s, when the operator's clock proves that it existed", ca.Name, utc(at.Earliest.Time))
 			continue
 		}
+		excludesSigning := func(ca *x509.Certificate) bool { // it was itself certified for other purposes only
+			return has(ca, oidExtKeyUsage) && !slices.Contains(ca.ExtKeyUsage, x509.ExtKeyUsageAny) && !slices.ContainsFunc(ca.UnknownExtKeyUsage, oidDocumentSigning.Equal)
+		}
 		if !slices.ContainsFunc(path[1:], excludesSigning) {
 			if found := c.unrevoked(ca, path, at); found.better(best) {
 				best = found
@@ -164,12 +167,6 @@ func forSigning(c *x509.Certificate) error {
 		return errors.New("its certificate is not for signing documents (extended key usage id-kp-documentSigning)")
 	}
 	return nil
-}
-
-// excludesSigning reports whether a CA was itself certified for other purposes only.
-func excludesSigning(ca *x509.Certificate) bool {
-	return has(ca, oidExtKeyUsage) && !slices.Contains(ca.ExtKeyUsage, x509.ExtKeyUsageAny) &&
-		!slices.ContainsFunc(ca.UnknownExtKeyUsage, oidDocumentSigning.Equal)
 }
 
 func has(c *x509.Certificate, extension asn1.ObjectIdentifier) bool {
