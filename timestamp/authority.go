@@ -8,14 +8,21 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/asn1"
+	stdasn1 "encoding/asn1"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/internal/fault"
 )
@@ -220,9 +227,9 @@ func NewCertificate(c CertificateConfig, root *x509.Certificate, rootKey crypto.
 // timeStampingAlone is the extended key usage extension, written here because
 // x509.Certificate.ExtKeyUsage cannot be marked critical.
 func timeStampingAlone() (pkix.Extension, error) {
-	keyPurpose := asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 8} // id-kp-timeStamping
-	value, err := asn1.Marshal([]asn1.ObjectIdentifier{keyPurpose})
-	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: value}, err
+	keyPurpose := stdasn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 8} // id-kp-timeStamping
+	value, err := stdasn1.Marshal([]stdasn1.ObjectIdentifier{keyPurpose})
+	return pkix.Extension{Id: stdasn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: value}, err
 }
 
 func (c *CertificateConfig) template(name string) (*x509.Certificate, error) {
@@ -263,4 +270,206 @@ func create(template, parent *x509.Certificate, key, parentKey crypto.Signer) (*
 		return nil, fmt.Errorf("creating authority certificate: %w", err)
 	}
 	return x509.ParseCertificate(der)
+}
+
+// tlv writes an element that holds these parts. A token has some thirty of them, and a log as many tokens as records: this takes a fifth of the
+// time of a cryptobyte.Builder for each.
+func tlv(tag asn1.Tag, parts ...[]byte) []byte {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	out := append(make([]byte, 0, size+6), byte(tag))
+	if n := (bits.Len(uint(size)) + 7) / 8; size < 0x80 {
+		out = append(out, byte(size))
+	} else {
+		for out = append(out, 0x80|byte(n)); n > 0; n-- {
+			out = append(out, byte(size>>(8*(n-1))))
+		}
+	}
+	for _, part := range parts {
+		out = append(out, part...)
+	}
+	return out
+}
+
+func seq(parts ...[]byte) []byte    { return tlv(asn1.SEQUENCE, parts...) }
+func set(parts ...[]byte) []byte    { return tlv(asn1.SET, parts...) }
+func oid(contents string) []byte    { return tlv(asn1.OBJECT_IDENTIFIER, []byte(contents)) }
+func octets(contents []byte) []byte { return tlv(asn1.OCTET_STRING, contents) }
+func integer(n int64) []byte        { return bigInteger(big.NewInt(n)) }
+
+func bigInteger(n *big.Int) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1BigInt(n)
+	return b.BytesOrPanic()
+}
+
+// policyElement writes an object identifier given by a caller.
+func policyElement(policy x509.OID) ([]byte, error) {
+	contents, err := policy.MarshalBinary()
+	return oid(string(contents)), err
+}
+
+func attribute(kind string, values ...[]byte) []byte { return seq(oid(kind), set(values...)) }
+
+// imprintElement writes a MessageImprint. The algorithm has no parameters, as RFC 5754 demands for SHA-2 and ECDSA.
+func imprintElement(algorithm []byte, hash []byte) []byte { return seq(algorithm, octets(hash)) }
+
+// signingCertificate writes SigningCertificateV2 with one ESSCertIDv2 under the default SHA-256, and the issuerSerial
+// that RFC 5035, 4 recommends.
+func signingCertificate(c *x509.Certificate) []byte {
+	issuerSerial := seq(seq(tlv(context4Constructed, c.RawIssuer)), bigInteger(c.SerialNumber))
+	return attribute(oidSigningCertificateV2, seq(seq(seq(octets(sum(crypto.SHA256, c.Raw)), issuerSerial))))
+}
+
+// sign writes and signs a token. It has no signingTime attribute, because genTime says the same more exactly.
+func (a *Authority) sign(r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
+	content, err := a.tstInfo(r, serial, genTime)
+	if err != nil {
+		return nil, err
+	}
+	// In DER order: each begins 30 LENGTH, contentType and messageDigest have fixed lengths 1a and 2f, and the hash and
+	// name in SigningCertificateV2 make it longer than both.
+	attributes := set(attribute(oidContentType, oid(oidTSTInfo)), attribute(oidMessageDigest, octets(sum(crypto.SHA256, content))), a.names)
+	// Signed as SET OF, sent as [0] (RFC 5652, 5.4).
+	digest := sha256.Sum256(attributes)
+	signature, err := a.key.Sign(nil, digest[:], crypto.SHA256)
+	if err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	attributes[0] = byte(context0Constructed)
+	token := a.contentInfo(content, attributes, signature, r.CertReq)
+	if len(token) > MaxTokenSize {
+		return nil, &SyntaxError{MaxTokenSize, "token would be larger than accepted"}
+	}
+	return token, nil
+}
+
+// tstInfo writes TSTInfo (RFC 3161, 2.4.2).
+func (a *Authority) tstInfo(r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
+	policy, err := policyElement(a.policy)
+	var nonce []byte
+	if r.Nonce != nil {
+		nonce = bigInteger(r.Nonce)
+	}
+	return seq(integer(tstInfoVersion), policy, imprintElement(seq(oid(oidSHA256)), r.Imprint[:]), bigInteger(serial),
+		tlv(asn1.GeneralizedTime, []byte(formatGenTime(genTime))), nonce), err
+}
+
+// contentInfo writes ContentInfo around SignedData and SignerInfo (RFC 5652, 3, 5.1 and 5.3).
+func (a *Authority) contentInfo(content, attributes, signature []byte, withCertificate bool) []byte {
+	c, digest := a.chain[0], seq(oid(oidSHA256))
+	signer := seq(integer(signerInfoVersionIssuer), seq(c.RawIssuer, bigInteger(c.SerialNumber)), digest, attributes,
+		seq(oid(oidECDSAWithSHA256)), octets(signature))
+	var certificates []byte
+	if withCertificate {
+		certificates = tlv(context0Constructed, c.Raw)
+	}
+	encapsulated := seq(oid(oidTSTInfo), tlv(context0Constructed, octets(content)))
+	return seq(oid(oidSignedData), tlv(context0Constructed,
+		seq(integer(signedDataVersion), set(digest), encapsulated, certificates, set(signer))))
+}
+
+// WORTHLESS KEYS. They are published with the source so that tests have the same tokens everywhere. Anyone can sign
+// with them. Verify recognises and refuses them. Never list them as trusted.
+const (
+	mockRootKeyWORTHLESS = "7162afdd29097c3947556bd586e8c70667e834b42998097ad146c8c3effdd3aa"
+	mockKeyWORTHLESS     = "9d34e00e6fb41ae75ae0332d5c3f8b6440a1a604c9e08bc6b6025fd1e24f2c6c"
+)
+
+// SHA-256 of the SubjectPublicKeyInfo of those keys.
+const (
+	mockRootKeyDigest = "41bcd95f8c1c4871d2bedef7b0c350f808dea9548694fd60fa393168237b1a10"
+	mockKeyDigest     = "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c"
+)
+
+// The mock's certificates are constants: code that makes certificates may change its bytes, and these must not
+// change.
+const (
+	mockRootPEM = `-----BEGIN CERTIFICATE-----
+MIIB4jCCAYigAwIBAgIBATAKBggqhkjOPQQDAjBWMSowKAYDVQQKEyFXT1JUSExF
+U1M6IGl0cyBrZXlzIGFyZSBwdWJsaXNoZWQxKDAmBgNVBAMTH2p1cmF0IG1vY2sg
+cm9vdCwgZm9yIHRlc3RzIG9ubHkwIBcNMjUwMTAxMDAwMDAwWhgPMjEyNTEyMzEy
+MzU5NTlaMFYxKjAoBgNVBAoTIVdPUlRITEVTUzogaXRzIGtleXMgYXJlIHB1Ymxp
+c2hlZDEoMCYGA1UEAxMfanVyYXQgbW9jayByb290LCBmb3IgdGVzdHMgb25seTBZ
+MBMGByqGSM49AgEGCCqGSM49AwEHA0IABCyZUkAI7emSIAMa71F00FyX41eF+qNr
+gpZKDTi6wrJBb16CNFl7X2jeI4hLIwf9ihiCQRzFH5MJ+JTj4CLPhbOjRTBDMA4G
+A1UdDwEB/wQEAwIBBjASBgNVHRMBAf8ECDAGAQH/AgEAMB0GA1UdDgQWBBT7WRZl
+dtT1iA3nPX0Z4au5RNAIIjAKBggqhkjOPQQDAgNIADBFAiEAtMPXHzlk1OSPewYw
+OARlguB5CN/ygRqrAOCS+wftJdQCIFkW0KFQK44faxKf1tNXA94QOQxNy65gfIOC
+Q/mpZ7Ui
+-----END CERTIFICATE-----`
+	mockPEM = `-----BEGIN CERTIFICATE-----
+MIICGTCCAcCgAwIBAgIBAjAKBggqhkjOPQQDAjBWMSowKAYDVQQKEyFXT1JUSExF
+U1M6IGl0cyBrZXlzIGFyZSBwdWJsaXNoZWQxKDAmBgNVBAMTH2p1cmF0IG1vY2sg
+cm9vdCwgZm9yIHRlc3RzIG9ubHkwIBcNMjUwMTAxMDAwMDAwWhgPMjEyNTEyMzEy
+MzU5NTlaMFsxKjAoBgNVBAoTIVdPUlRITEVTUzogaXRzIGtleXMgYXJlIHB1Ymxp
+c2hlZDEtMCsGA1UEAxMkanVyYXQgbW9jayBhdXRob3JpdHksIGZvciB0ZXN0cyBv
+bmx5MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAESKCGn1n1XSYu2GeHXjPFFjoJ
+L+oGszGRo8JWTY+3UCoT8mgW11wY8Qdbie6j5N4Phf/hA5zKt15XiTTj11J/s6N4
+MHYwDgYDVR0PAQH/BAQDAgeAMAwGA1UdEwEB/wQCMAAwHQYDVR0OBBYEFO8zzvPm
+skwa5TMD+3vp1p1jqJxSMB8GA1UdIwQYMBaAFPtZFmV21PWIDec9fRnhq7lE0Agi
+MBYGA1UdJQEB/wQMMAoGCCsGAQUFBwMIMAoGCCqGSM49BAMCA0cAMEQCIDN5Sx5E
+OdNosKBS2sTuKOrbsMhZP0rvrAPTSoO3uXaWAiAOQ2jhsUsVtUBEQMWEGBLpTH8q
++SAV8sVdri187/B+og==
+-----END CERTIFICATE-----`
+)
+
+// mockGenTime is the time of every mock token.
+const mockGenTime = "20260101000000"
+
+// NewMock returns an authority for tests in which everything is fixed: the same
+// request gives the same bytes, everywhere and always.
+//
+//   - Key, certificates and policy (MockPolicy) are constants; Certificates()[1]
+//     is the root.
+//   - genTime is 2026-01-01T00:00:00Z.
+//   - The serial number is the first 8 bytes, as an unsigned big-endian integer,
+//     of SHA-256(imprint ‖ nonce), where nonce is its magnitude, big-endian
+//     without leading zero bytes, and nothing when there is none.
+//   - The nonce is repeated.
+//   - Signatures are deterministic (RFC 6979).
+//
+// Verify refuses its tokens unless Options.UnsafeAllowMock is set.
+func NewMock() *Authority {
+	genTime := fixed(time.Parse(genTimeSeconds, mockGenTime))
+	a := fixed(NewAuthority(AuthorityConfig{
+		Key:         mockKey(mockKeyWORTHLESS),
+		Certificate: mockCertificate(mockPEM),
+		Chain:       []*x509.Certificate{mockCertificate(mockRootPEM)},
+		Policy:      MockPolicy(),
+		Now:         func() time.Time { return genTime },
+	}))
+	a.serial = mockSerial
+	return a
+}
+
+const mockSerialBytes = 8
+
+func mockSerial(r *Request) (*big.Int, error) {
+	input := r.Imprint[:]
+	if r.Nonce != nil {
+		input = slices.Concat(input, r.Nonce.Bytes())
+	}
+	digest := sha256.Sum256(input)
+	return new(big.Int).SetUint64(binary.BigEndian.Uint64(digest[:mockSerialBytes])), nil
+}
+
+// deterministic signs by RFC 6979, which crypto/ecdsa does without randomness.
+type deterministic struct{ key *ecdsa.PrivateKey }
+
+func (d deterministic) Public() crypto.PublicKey { return d.key.Public() }
+
+func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	return d.key.Sign(nil, digest, opts)
+}
+
+func mockKey(scalar string) crypto.Signer {
+	return deterministic{fixed(ecdsa.ParseRawPrivateKey(elliptic.P256(), fixed(hex.DecodeString(scalar))))}
+}
+
+func mockCertificate(text string) *x509.Certificate {
+	block, _ := pem.Decode([]byte(text))
+	return fixed(x509.ParseCertificate(block.Bytes))
 }
