@@ -9,7 +9,10 @@ import (
 	"crypto/sha256"
 	"encoding/asn1"
 	"errors"
+	"slices"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // A Node is one element: constructed if it has Members, even none, and primitive if these are nil.
@@ -126,13 +129,13 @@ func (n *Node) Mutate(choice []byte) (rest []byte) {
 	copied := clone(from)
 	switch next(10) {
 	case 0: // left out
-		at.in.Members = append(at.in.Members[:at.i:at.i], at.in.Members[at.i+1:]...)
+		at.in.Members = slices.Delete(slices.Clone(at.in.Members), at.i, at.i+1)
 	case 1: // twice
-		at.in.Members = append(at.in.Members[:at.i:at.i], append([]*Node{clone(m)}, at.in.Members[at.i:]...)...)
+		at.in.Members = slices.Insert(slices.Clone(at.in.Members), at.i, clone(m))
 	case 2: // another in its place
 		at.in.Members[at.i] = copied
 	case 3: // another beside it
-		at.in.Members = append(at.in.Members[:at.i:at.i], append([]*Node{copied}, at.in.Members[at.i:]...)...)
+		at.in.Members = slices.Insert(slices.Clone(at.in.Members), at.i, copied)
 	case 4: // another kind
 		m.Tag = byte(next(0x100))
 		if m.Tag&0x1f == 0x1f {
@@ -181,15 +184,10 @@ type Token struct {
 // ParseToken takes a token apart that has one signer.
 func ParseToken(t testing.TB, der []byte) *Token {
 	t.Helper()
-	whole, err := Parse(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(Parse(der))(t)
 	token := &Token{Whole: whole, Data: whole.At(1, 0)}
 	token.octets = token.Data.At(2, 1, 0)
-	if token.Info, err = Parse(token.octets.Content); err != nil {
-		t.Fatal(err)
-	}
+	token.Info = must.Get(Parse(token.octets.Content))(t)
 	token.Signer = token.Data.Members[len(token.Data.Members)-1].At(0)
 	return token
 }
@@ -212,10 +210,6 @@ func (k *Token) Sign(t testing.TB, key crypto.Signer) []byte {
 	signed := attributes.Bytes()
 	signed[0] = 0x31 // as SET OF (RFC 5652, section 5.4)
 	digest := sha256.Sum256(signed)
-	signature, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.Signer.At(5).Content = signature
+	k.Signer.At(5).Content = must.Get(key.Sign(rand.Reader, digest[:], crypto.SHA256))(t)
 	return k.Whole.Bytes()
 }

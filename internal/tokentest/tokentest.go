@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // A Token is an initialised token of SoftHSM. SOFTHSM2_CONF names its folder as long as the test runs.
@@ -36,9 +38,7 @@ func New(t testing.TB) *Token {
 	}
 	config := filepath.Join(t.TempDir(), "softhsm2.conf")
 	text := fmt.Sprintf("directories.tokendir = %s\nobjectstore.backend = file\nlog.level = ERROR\n", token.Folder)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(config, []byte(text), 0o600))
 	t.Setenv("SOFTHSM2_CONF", config)
 	token.Init(t, token.Label)
 	return token
@@ -60,9 +60,7 @@ func (k *Token) Tool(t testing.TB, args ...string) string {
 func (k *Token) PINFile(t testing.TB, pin string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pin")
-	if err := os.WriteFile(file, []byte(pin+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(pin+"\n"), 0o600))
 	return file
 }
 
@@ -83,20 +81,12 @@ func (k *Token) Command(t testing.TB, args ...string) string {
 func (k *Token) Remove(t testing.TB) (putBack func()) {
 	t.Helper()
 	away := filepath.Join(t.TempDir(), "away")
-	if err := os.Rename(k.Folder, away); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(k.Folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(k.Folder, away))
+	must.Do(t, os.Mkdir(k.Folder, 0o700))
 	return func() {
 		t.Helper()
-		if err := os.RemoveAll(k.Folder); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(away, k.Folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(k.Folder))
+		must.Do(t, os.Rename(away, k.Folder))
 	}
 }
 
@@ -119,10 +109,7 @@ func Program(t testing.TB) string {
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("the helper cannot be built here: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return must.Get(file, err)(t)
 }
 
 // build puts the program into the folder of the test binary, which the go command removes.

@@ -22,31 +22,18 @@ var (
 // Uncheckable reports whether a reader with other trust, with more knowledge or at another moment might accept the token of this error.
 // Otherwise no reader should. A token that cannot be read is uncheckable, too: it may be badly encoded, and it contradicts nothing signed.
 func Uncheckable(err error) bool {
-	for _, reason := range []error{timestamp.ErrMalformed, timestamp.ErrUntrusted, timestamp.ErrEffort, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
-		timestamp.ErrAlgorithm, timestamp.ErrExtension, errFuture, errLost, errRevoked, errRevocation} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{timestamp.ErrMalformed, timestamp.ErrUntrusted, timestamp.ErrEffort, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
+		timestamp.ErrAlgorithm, timestamp.ErrExtension, errFuture, errLost, errRevoked, errRevocation}, func(reason error) bool { return errors.Is(err, reason) })
 }
 
 // Doubtful returns the rule by which uncheckable time stamps prove nothing: the first that applies to any of them.
 func Doubtful(err error) string {
 	for _, rule := range []struct {
-		name string
-		errs []error
-	}{
-		{"revoked", []error{errRevoked}},
-		{"revocation", []error{errRevocation}},
-		{"future", []error{errFuture}},
-		{"renewal", []error{errLost}},
-		{"effort", []error{timestamp.ErrEffort}},
-	} {
-		for _, reason := range rule.errs {
-			if errors.Is(err, reason) {
-				return rule.name
-			}
+		name   string
+		reason error
+	}{{"revoked", errRevoked}, {"revocation", errRevocation}, {"future", errFuture}, {"renewal", errLost}, {"effort", timestamp.ErrEffort}} {
+		if errors.Is(err, rule.reason) {
+			return rule.name
 		}
 	}
 	return "authority"
