@@ -263,24 +263,6 @@ func slim(r *evidence.Record) *evidence.Record {
 // there replaces a value when only its presence matters.
 var there = jsontext.Value("null")
 
-// said is the value of a member of a payload, as far as the file shows it.
-type said struct {
-	value    jsontext.Value // canonical; nil: absent or withheld
-	Withheld bool           // sealed apart and not disclosed, or disclosed wrongly
-}
-
-// saidIn reads a member that may be sealed apart. A disclosed value counts only if the payload commits to it.
-func saidIn(r *evidence.Record, pointer string, value jsontext.Value) said {
-	shown, withheld := r.Said(pointer, value)
-	return said{value: shown, Withheld: withheld}
-}
-
-func response(r *evidence.Record) said { return saidIn(r, "/response", r.Payload.Response) }
-
-func modified(r *evidence.Record) said {
-	return saidIn(r, "/modified_response", r.Payload.ModifiedResponse)
-}
-
 // spoken holds digests of what a record gave out, for comparison.
 type spoken struct {
 	Response, Modified spokenText
@@ -290,19 +272,20 @@ type spoken struct {
 // A Text is a value that a record gave out, known by its digest only.
 type spokenText struct {
 	digest   evidence.Digest // of the canonical value; zero: absent or withheld
-	Withheld bool
+	Withheld bool            // sealed apart and not disclosed, or disclosed wrongly
 }
 
-// spokenIn reads what a record gave out, as far as the file shows it.
+// spokenIn reads what a record gave out, as far as the file shows it. A disclosed value counts only if the payload commits to it.
 func spokenIn(r *evidence.Record) spoken {
-	return spoken{Response: response(r).digested(), Modified: modified(r).digested()}
+	p := &r.Payload
+	return spoken{Response: textOf(r.Said("/response", p.Response)), Modified: textOf(r.Said("/modified_response", p.ModifiedResponse))}
 }
 
-func (s said) digested() spokenText {
-	if s.value == nil {
-		return spokenText{Withheld: s.Withheld}
+func textOf(value jsontext.Value, withheld bool) spokenText {
+	if value == nil {
+		return spokenText{Withheld: withheld}
 	}
-	return spokenText{digest: evidence.DigestOf(s.value)}
+	return spokenText{digest: evidence.DigestOf(value)}
 }
 
 // Same compares by canonical value. If a text is withheld, known is false.

@@ -217,12 +217,12 @@ func Introduced(records []*evidence.Record, text string) Introduction {
 		return found
 	}
 	g := newGraph(records)
-	out, said := map[*evidence.Record]bool{}, false
+	out, hidden, said := map[*evidence.Record]bool{}, map[*evidence.Record]bool{}, false
 	for _, r := range records {
-		out[r] = holds(text, outputs(r))
+		out[r], hidden[r] = holds(r, text, map[string]jsontext.Value{"/response": r.Payload.Response, "/modified_response": r.Payload.ModifiedResponse})
 	}
 	for _, r := range g.ordered() {
-		given := holds(text, inputs(r))
+		given, withheld := holds(r, text, map[string]jsontext.Value{"/prompt": r.Payload.Prompt, "/context": r.Payload.Context})
 		follows, _ := g.follows(r)
 		shown := given || slices.ContainsFunc(follows, func(other *evidence.Record) bool { return out[other] })
 		switch {
@@ -235,25 +235,20 @@ func Introduced(records []*evidence.Record, text string) Introduction {
 			found.Given = append(found.Given, r)
 		}
 		said = said || out[r]
-		if withheld(outputs(r)) || withheld(inputs(r)) {
+		if hidden[r] || withheld {
 			found.Withheld = append(found.Withheld, r)
 		}
 	}
 	return found
 }
 
-func outputs(r *evidence.Record) []said { return []said{response(r), modified(r)} }
-
-func inputs(r *evidence.Record) []said {
-	return []said{saidIn(r, "/prompt", r.Payload.Prompt), saidIn(r, "/context", r.Payload.Context)}
-}
-
-func withheld(parts []said) bool {
-	return slices.ContainsFunc(parts, func(s said) bool { return s.Withheld })
-}
-
-func holds(text string, parts []said) bool {
-	return slices.ContainsFunc(parts, func(s said) bool { return inStrings(s.value, text) })
+// holds reports whether members of a record hold a text, and whether one is withheld, as far as the file shows them.
+func holds(r *evidence.Record, text string, members map[string]jsontext.Value) (held, withheld bool) {
+	for pointer, value := range members {
+		shown, hidden := r.Said(pointer, value)
+		held, withheld = held || inStrings(shown, text), withheld || hidden
+	}
+	return held, withheld
 }
 
 // inStrings looks for a text inside the strings of a JSON value, but not in the names of members: those are the form of
