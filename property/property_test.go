@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -382,7 +382,7 @@ func FuzzParseStatement(f *testing.F) {
 // TestImplies holds Implies against the values themselves: what one statement allows, the other does, too. Between ranges, and from a set, it also finds each
 // implication.
 func TestImplies(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
+	random := mathrand.New(mathrand.NewPCG(1, 2))
 	number := func(n int) jsontext.Value { return jsontext.Value(strconv.Itoa(n)) }
 	some := func() *Statement {
 		s := &Statement{Format: Format, Kind: Integer, Form: []Form{Range, In, NotIn}[random.IntN(3)]}
