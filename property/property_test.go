@@ -117,9 +117,7 @@ func TestForgedProofsDoNotHold(t *testing.T) {
 	lying := inRange(Integer, "0", "100")
 	opening, commitment := open(t, lying, "101")
 	_, r, err := opening.open(lying.Kind, lying.Members[0].Pointer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := newCompiler()
 	c.proving, c.next = true, (&source{random: rand.Reader}).scalar
 	must.Do(t, c.compile(lying, commitment, opened{smallScalar(100), r}))
@@ -285,9 +283,7 @@ func BenchmarkRange32(b *testing.B) {
 	opening, _ := open(b, s, "7")
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Prove(s, opening, rand.Reader); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(Prove(s, opening, rand.Reader))(b)
 		}
 	})
 }
@@ -297,9 +293,7 @@ func TestStatementsAreStrict(t *testing.T) {
 	const good = `{"form":"range","format":"jurat/property/v1","hi":9,"kind":"integer","lo":0,` + members + `}`
 	const age = `{"at":"2026-11-23","form":"age_at_least","format":"jurat/property/v1","kind":"date",` + members + `,"years":18}`
 	for _, doc := range []string{good, age} {
-		if _, err := ParseStatement([]byte(doc)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(ParseStatement([]byte(doc)))(t)
 	}
 	for _, test := range []struct{ name, doc, old, new, says string }{
 		{"white space", good, `{"form"`, `{ "form"`, "canonical"},

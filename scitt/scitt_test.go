@@ -182,9 +182,7 @@ func (p parts) signed(t testing.TB, key crypto.Signer) []byte {
 	case *ecdsa.PrivateKey:
 		digest := sha256.Sum256(tbs)
 		r, s, err := ecdsa.Sign(rnd{}, private, digest[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		signature = append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 	case ed25519.PrivateKey:
 		signature = ed25519.Sign(private, tbs)
@@ -307,9 +305,7 @@ func TestRecordsRefused(t *testing.T) {
 		return parts{tag: 18, payload: r.Canonical(), unprotected: cbor.Map{{Key: int64(-70002), Value: file}}, protected: cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: scitt.ContentType},
 			{Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "urn:jurat:operator:operator"}, {Key: int64(2), Value: r.Payload.RecordID}}}, {Key: int64(-70001), Value: scitt.About}}}
 	}
-	if _, err := parsed(t, own().signed(t, key)).Record(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(parsed(t, own().signed(t, key)).Record())(t)
 	for _, tt := range []struct {
 		name   string
 		change func(p *parts)

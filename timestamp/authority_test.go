@@ -137,9 +137,7 @@ func TestNewAuthorityRefuses(t *testing.T) {
 	}
 	good := made(key, func(*x509.Certificate) {})
 	p384 := scalarKey(t, elliptic.P384(), 48)
-	if _, err := NewAuthority(AuthorityConfig{Key: key, Certificate: good, Chain: []*x509.Certificate{root}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(NewAuthority(AuthorityConfig{Key: key, Certificate: good, Chain: []*x509.Certificate{root}}))(t)
 	for name, config := range map[string]AuthorityConfig{
 		"no key":             {Certificate: good},
 		"no certificate":     {Key: key},
@@ -545,9 +543,7 @@ func TestPublicAuthorities(t *testing.T) {
 				others = append(others, c)
 			}
 			token, err := u.Verify(info.Imprint, Options{Roots: []*x509.Certificate{anchor}, Intermediates: others})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got := token.GenTime.Format(time.RFC3339Nano); got != test.genTime || token.Policy.String() != test.policy {
 				t.Errorf("genTime %s, policy %s", got, token.Policy)
 			}

@@ -56,9 +56,7 @@ func TestXMLSecOnRealLists(t *testing.T) {
 		changed := []byte(strings.Replace(string(raw), "<SchemeOperatorName>", "<SchemeOperatorName> ", 1))
 		for _, list := range [][]byte{raw, changed} {
 			u, err := Parse(list)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = u.Verify(u.itsOwn())
 			if holds, out := xmlsecVerifies(t, list); holds != (err == nil) || holds == (len(list) != len(raw)) {
 				t.Errorf("%s: here %v, xmlsec1 %s", name, err, out)
@@ -224,9 +222,7 @@ func realFile(t testing.TB, name string) []byte {
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("there is no ../shared/lists: the tests on real lists are skipped")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return raw
 }
 
@@ -434,9 +430,7 @@ func (d *draft) sign(t testing.TB, message []byte) []byte {
 	switch key := d.key.(type) {
 	case *ecdsa.PrivateKey:
 		r, s, err := ecdsa.Sign(rand.Reader, key, digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		size := (key.Params().N.BitLen() + 7) / 8
 		return append(r.FillBytes(make([]byte, size)), s.FillBytes(make([]byte, size))...)
 	case *rsa.PrivateKey:

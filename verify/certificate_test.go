@@ -395,9 +395,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 				}
 			}
 			for name, text := range map[string]string{"ca.cnf": opensslCA, "index.txt": "", "crlnumber": "01\n"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
 			span := []string{"-startdate", "20250101000000Z", "-enddate", "20300101000000Z", "-notext", "-batch", "-config", "ca.cnf"}
 			must("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", "root.key")
@@ -414,9 +412,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 			read := func(name string) []byte {
 				t.Helper()
 				doc, err := os.ReadFile(filepath.Join(dir, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				return doc
 			}
 			certificate := func(name string) []byte {
@@ -432,9 +428,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 			})
 			for name, want := range map[string]string{"before.crl": "", "after.crl": "revoked"} {
 				list, err := trust.ParseCRL(read(name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				o.CRLs = []*x509.RevocationList{list}
 				if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != want || (got.Status == verify.Proved) != (want == "") {
 					t.Errorf("%s: %+v", name, got)

@@ -557,9 +557,7 @@ func python(t *testing.T) string {
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("the second verifier cannot run: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := os.ReadDir(filepath.Join("..", "testdata", "second-verifier")); err != nil { // so that results of tests are kept only while its files stay the same
 		t.Fatal(err)
 	}

@@ -100,9 +100,7 @@ func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root 
 	r, o = standalone(t, output("a"))
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	rootKey = newKey(t)
 	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(5), NotBefore: stamped, NotAfter: stamped.AddDate(1, 0, 0)}

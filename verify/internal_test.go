@@ -322,9 +322,7 @@ func RootOf(t testing.TB, doc []byte) tlog.Hash {
 		tree.Add(tlog.RecordHash(line))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return tree.Root()
 }
 

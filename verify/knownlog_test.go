@@ -82,9 +82,7 @@ func (k *keeper) entries(to int64) []byte {
 	k.t.Helper()
 	var doc []byte
 	for entry, err := range k.Ledger.Entries(k.t.Context(), 0, to) {
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		must.Do(k.t, err)
 		doc = append(append(doc, entry...), '\n')
 	}
 	return doc
@@ -285,9 +283,7 @@ func emptyCheckpoint(t *testing.T) string { return signedCheckpoint(t, 0, eviden
 func checkpointOfAnother(t *testing.T, checkpoint string) string {
 	t.Helper()
 	private, _, err := note.GenerateKey(nil, jurattest.Origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	text, _, _ := strings.Cut(checkpoint, "\n\n")
 	signed := must.Get(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
@@ -300,9 +296,7 @@ func TestKnownLogOfAnotherName(t *testing.T) {
 	k.speakTimes(1)
 	b, o := k.bundle(), k.Options(t)
 	private, public, err := note.GenerateKey(nil, "other.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	o.Checkpoint = must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer))(t)
 	o.Trust.Logs = append(o.Trust.Logs, public)

@@ -100,9 +100,7 @@ func newJudges(t *testing.T, long bool) *judges {
 	if err != nil && os.Getenv("CI") != "true" {
 		return j // without WebAssembly
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	answers := filepath.Join(t.TempDir(), "answers.wasm")
 	build := exec.Command("go", "build", "-o", answers, "./testdata/answers")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")

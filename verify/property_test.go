@@ -35,9 +35,7 @@ func newPurse(t testing.TB, amounts ...string) *purse {
 		draft, err := evidence.NewDraft(evidence.Payload{PreviousRecord: before, ActionType: evidence.ChainStep, AgentID: "agent", RequestID: fmt.Sprint("r", i), ChainID: "purse",
 			ChainPosition: int64(i + 1), Response: jsontext.Value(`"paid"`), Timestamp: evidence.FormatTime(p.Now()),
 			Metadata: jsontext.Value(`{"action":"quote","amount":` + amount + `}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		signers := must.Get(p.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
 		wish := draft.SealingProvable(map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/action": property.Text})
 		r := must.Get(p.Ledger.Seal(t.Context(), wish, signers))(t)

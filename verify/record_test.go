@@ -172,9 +172,7 @@ func looseBase64(checkpoint string) string {
 func TestCheckpointOfAnotherLog(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	private, public, err := note.GenerateKey(nil, "other.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	text, _, _ := strings.Cut(r.Log.Checkpoint, "\n\n")
 	signed := must.Get(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
@@ -204,9 +202,7 @@ func TestEarliestTokenCounts(t *testing.T) {
 func laterToken(t *testing.T, r *evidence.Record) (evidence.Timestamp, *x509.Certificate) {
 	t.Helper()
 	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(err)

@@ -133,9 +133,7 @@ func TestCAsAreReadStrictly(t *testing.T) {
 	mayNot := caTemplate("root", 1)
 	mayNot.KeyUsage = x509.KeyUsageDigitalSignature
 	certificate := regexp.MustCompile(`"certificate": "[^"]*"`)
-	if _, err := trust.Parse([]byte(doc)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(trust.Parse([]byte(doc)))(t)
 	for _, tt := range []struct{ name, changed, says string }{
 		{"no name", strings.Replace(doc, `"Root CA"`, `""`, 1), "cas/0: name is empty"},
 		{"a custody that is none", strings.Replace(doc, `"owner"`, `"me"`, 1), `custody "me"`},

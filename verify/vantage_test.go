@@ -147,9 +147,7 @@ func TestBombIsNotOpened(t *testing.T) {
 	w := gzip.NewWriter(&bomb)
 	zeros := make([]byte, 1<<20)
 	for range 256 {
-		if _, err := w.Write(zeros); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write(zeros))(t)
 	}
 	must.Do(t, w.Close())
 	act := call(chat, bomb.String())

@@ -66,9 +66,7 @@ func committedVector(t *testing.T, name string) (g given, found bool) {
 	if err == nil {
 		err = json.Unmarshal(doc, &m)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, v := range m.Verifications {
 		if v.Name != name {
 			continue
@@ -249,9 +247,7 @@ func TestOddTokens(t *testing.T) {
 func checkpointOfSize(t testing.TB, trusted *trust.Trust, size int64) (string, *trust.Trust) {
 	t.Helper()
 	private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{9}, 64)), "hostile.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	text := fmt.Sprintf("hostile.example/log\n%d\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n", size)
 	with := *trusted
@@ -398,9 +394,7 @@ func proveAt(t *testing.T, b *evidence.Bundle, r *evidence.Record) *evidence.Rec
 func checkpointOfOther(t *testing.T, trusted *trust.Trust) (string, *trust.Trust) {
 	t.Helper()
 	private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{7}, 64)), "other.example/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	signed := must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer))(t)
 	with := *trusted

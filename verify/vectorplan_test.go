@@ -596,9 +596,7 @@ func committedTrial(t *testing.T, name string) []*evidence.Record {
 		settings, jurors, judge := trialPlans()[name]()
 		return house.TryBefore(t, settings, jurors, judge).Records
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bundle := must.Get(evidence.ParseBundle(file))(t)
 	return bundle.Records
 }

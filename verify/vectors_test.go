@@ -274,9 +274,7 @@ func jointReport(t *testing.T, files [][]byte, o verify.Options) *verify.Report 
 	t.Helper()
 	o.Together = verify.NewTogether(o)
 	for _, file := range files {
-		if _, err := verify.File(file, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(verify.File(file, o))(t)
 	}
 	reports := o.Together.Reports()
 	if len(reports) != 1 {

@@ -91,9 +91,7 @@ func TestDocumentsRefused(t *testing.T) {
 		{"too many values", "82" + "992710" + strings.Repeat("00", 10000) + "00", "more than 10000 values"},
 	} {
 		doc, err := hex.DecodeString(tt.doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = Decode(doc)
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), tt.want) {
@@ -128,9 +126,7 @@ func TestGet(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, tt := range examples {
 		doc, err := hex.DecodeString(tt.doc)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {

@@ -91,9 +91,7 @@ func trustOf(t testing.TB, d *Derived) *trust.Trust {
 	file := &trust.Trust{Format: trust.Format}
 	d.Into(file)
 	doc, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if file, err = trust.Parse(doc); err != nil {
 		t.Fatalf("%v\n%s", err, doc)
 	}
@@ -309,9 +307,7 @@ func TestRealProviders(t *testing.T) {
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("there is no ../shared/lists: the tests on real lists are skipped")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signers := must.Get(Journal(oj))(t)
 	files := must.Get(Read(os.DirFS(folder)))(t)
 	derived := must.Get(files.Derive(Options{Journal: signers, Territories: []string{"BE", "EE"}}))(t)

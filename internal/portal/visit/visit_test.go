@@ -89,9 +89,7 @@ func TestAnotherSpelling(t *testing.T) {
 				t.Errorf("%s: %d of %d bytes", name, n, size)
 			}
 		}}
-		if _, err := v.Verify([]byte(`{"trust":1,"files":[0]}`), sources); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(v.Verify([]byte(`{"trust":1,"files":[0]}`), sources))(t)
 		view, err := v.View(0, "en")
 		if err != nil || view.Outcome != verify.Proved || view.Mended != (name != "as it was") {
 			t.Errorf("%s: %+v, %v", name, view, err)
@@ -110,9 +108,7 @@ func TestRecordsShowWhatWasSaid(t *testing.T) {
 	}
 	sources := []visit.Source{source(t, "b", h.Bundle(t, first, second)), source(t, "t", h.Trust(t))}
 	v := &visit.Visit{Now: clock}
-	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(v.Verify([]byte(`{"files":[0],"trust":1}`), sources))(t)
 	records, err := v.Records(0, 0, 10, words.English)
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%+v, %v", records, err)
@@ -142,9 +138,7 @@ func TestNotEverythingIsHeld(t *testing.T) {
 	long := strings.Repeat("x", 23<<20)
 	bundle := h.Bundle(t, h.Seal(t, said(1, long)), h.Seal(t, said(2, long)), h.Seal(t, said(3, long)), h.Seal(t, said(4, "short")))
 	v := &visit.Visit{Now: clock}
-	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), []visit.Source{source(t, "b", bundle), source(t, "t", h.Trust(t))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(v.Verify([]byte(`{"files":[0],"trust":1}`), []visit.Source{source(t, "b", bundle), source(t, "t", h.Trust(t))}))(t)
 	view, err := v.View(0, words.English)
 	if err != nil || view.Records != 4 || view.Shown != 2 {
 		t.Errorf("%d of %d are shown, %v", view.Shown, view.Records, err)
@@ -157,9 +151,7 @@ func TestNothingIsShownOfADamagedFile(t *testing.T) {
 	doc := must.Get(h.Bundle(t, h.Seal(t, said(1, "A9")), h.Seal(t, said(2, "the other"))).Marshal())(t)
 	doc = bytes.Replace(doc, []byte("the other"), []byte("THE OTHER"), 1)
 	v := &visit.Visit{Now: clock}
-	if _, err := v.Verify([]byte(`{"files":[0]}`), []visit.Source{{Name: "b", Size: int64(len(doc)), From: bytes.NewReader(doc)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(v.Verify([]byte(`{"files":[0]}`), []visit.Source{{Name: "b", Size: int64(len(doc)), From: bytes.NewReader(doc)}}))(t)
 	view, err := v.View(0, words.English)
 	if err != nil || view.Outcome != verify.Refuted || view.Shown != 0 || len(view.Statement) != 0 {
 		t.Errorf("%+v, %v", view, err)
@@ -214,9 +206,7 @@ func TestProofs(t *testing.T) {
 	records[1].Properties[0].Proof[40] ^= 1 // it does not hold
 	v := &visit.Visit{Now: clock}
 	sources := []visit.Source{source(t, "records", h.Bundle(t, records...)), source(t, "trust", h.Trust(t))}
-	if _, err := v.Verify([]byte(`{"trust":1,"files":[0]}`), sources); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(v.Verify([]byte(`{"trust":1,"files":[0]}`), sources))(t)
 	for _, lang := range words.Langs() {
 		shown, err := v.Records(0, 0, 2, lang)
 		if err != nil || len(shown) != 2 {
@@ -368,9 +358,7 @@ func TestChangedRecordIsNamed(t *testing.T) {
 	} {
 		doc := change(bytes.Clone(file))
 		v := &visit.Visit{Now: clock}
-		if _, err := v.Verify([]byte(`{"files":[0,1],"sort":true}`), []visit.Source{text("b", string(doc)), source(t, "t", h.Trust(t))}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(v.Verify([]byte(`{"files":[0,1],"sort":true}`), []visit.Source{text("b", string(doc)), source(t, "t", h.Trust(t))}))(t)
 		for _, lang := range words.Langs() {
 			view := must.Get(v.View(0, lang))(t)
 			want := 0
@@ -424,9 +412,7 @@ func TestExchanges(t *testing.T) {
 	sources := []visit.Source{asked, answered, source(t, "trust", both)}
 	for files, want := range map[string]bool{`[0,1]`: true, `[0]`: false} {
 		v := &visit.Visit{Now: clock}
-		if _, err := v.Verify([]byte(`{"trust":2,"files":`+files+`}`), sources); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(v.Verify([]byte(`{"trust":2,"files":`+files+`}`), sources))(t)
 		for _, lang := range words.Langs() {
 			view := must.Get(v.View(0, lang))(t)
 			begins, _, _ := strings.Cut(words.Of(lang)["trust.exchange.open"], "{")
