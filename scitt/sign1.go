@@ -34,11 +34,8 @@ const (
 // understood are the parameters that may be critical, because this package does what they ask.
 var understood = []any{labelAlg, labelContentType, labelKeyID, labelClaims, labelStructure}
 
-// Numbers of the algorithms (RFC 9053). -8 also stands for Ed448, whose keys are refused elsewhere.
-const (
-	numberES256 = int64(-7)
-	numberEdDSA = int64(-8)
-)
+// numbers are those of the algorithms (RFC 9053) by which statements and receipts are signed. -8 also stands for Ed448, whose keys are refused elsewhere.
+var numbers = map[evidence.Algorithm]int64{evidence.ES256: -7, evidence.Ed25519: -8}
 
 const (
 	tagSign1 = 18
@@ -133,11 +130,10 @@ func (m *sign1) algorithm() (evidence.Algorithm, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: the algorithm is not a number", ErrUnsupported)
 	}
-	switch number {
-	case numberES256:
-		return evidence.ES256, nil
-	case numberEdDSA:
-		return evidence.Ed25519, nil
+	for algorithm, of := range numbers {
+		if of == number {
+			return algorithm, nil
+		}
 	}
 	return "", fmt.Errorf("%w: the algorithm %d: ES256 (-7) and Ed25519 (-8) are checked here", ErrUnsupported, number)
 }
@@ -443,7 +439,7 @@ func (l Log) sign(p *Proof, entry []byte, tree operator.Checkpoint) ([]byte, err
 		return nil, err
 	}
 	return signing{
-		protected: cbor.Map{{Key: labelAlg, Value: numberEdDSA}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
+		protected: cbor.Map{{Key: labelAlg, Value: numbers[evidence.Ed25519]}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
 			{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: LogIssuer(tree.Origin)}}}},
 		unprotected: cbor.Map{{Key: labelProofs, Value: cbor.Map{{Key: proofInclusion, Value: []any{proof}}}}, {Key: labelEntry, Value: entry}},
 		payload:     tree.Root[:],

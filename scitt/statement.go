@@ -169,9 +169,9 @@ func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ..
 	if err != nil {
 		return nil, fmt.Errorf("making statement: %w", err)
 	}
-	algorithm, err := numberOf(signer.Info().Algorithm)
-	if err != nil {
-		return nil, fmt.Errorf("making statement: %w", err)
+	algorithm, known := numbers[signer.Info().Algorithm]
+	if !known {
+		return nil, fmt.Errorf("making statement: %w, and this key signs by %s", ErrAlgorithm, signer.Info().Algorithm)
 	}
 	id := signer.Info().KeyID
 	s := signing{
@@ -202,17 +202,6 @@ func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ..
 		return nil, fmt.Errorf("making statement: it would be longer than %d MiB", MaxFile>>20)
 	}
 	return doc, nil
-}
-
-// numberOf returns COSE's number of an algorithm that statements are signed by.
-func numberOf(algorithm evidence.Algorithm) (int64, error) {
-	switch algorithm {
-	case evidence.ES256:
-		return numberES256, nil
-	case evidence.Ed25519:
-		return numberEdDSA, nil
-	}
-	return 0, fmt.Errorf("%w, and this key signs by %s", ErrAlgorithm, algorithm)
 }
 
 // MaxCertificates is how many certificates of a statement are read.

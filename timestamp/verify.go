@@ -397,17 +397,12 @@ func (a algorithm) plain() bool {
 	return a.parameters == nil || string(a.parameters) == "\x05\x00"
 }
 
+var digests = map[string]crypto.Hash{oidSHA256: crypto.SHA256, oidSHA384: crypto.SHA384, oidSHA512: crypto.SHA512}
+
 // digest returns the hash of a digest algorithm, or ErrAlgorithm if it is not accepted under a signature.
 func (a algorithm) digest() (crypto.Hash, error) {
-	if a.plain() {
-		switch a.oid {
-		case oidSHA256:
-			return crypto.SHA256, nil
-		case oidSHA384:
-			return crypto.SHA384, nil
-		case oidSHA512:
-			return crypto.SHA512, nil
-		}
+	if hash := digests[a.oid]; hash != 0 && a.plain() {
+		return hash, nil
 	}
 	return 0, fmt.Errorf("%w: digest", ErrAlgorithm)
 }

@@ -501,10 +501,7 @@ func (a *CA) Issue(ctx context.Context, r *Request, days int) (made *x509.Certif
 		}
 		return a.files.Create(ctx, fileOf(made), PEM(made))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
+	return made, err
 }
 
 // make makes a certificate, and checks it as a verifier will.
