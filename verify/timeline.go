@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"bytes"
 	"container/heap"
+	"iter"
 	"slices"
 	"strings"
 
@@ -254,16 +256,24 @@ func holds(r *evidence.Record, text string, members map[string]jsontext.Value) (
 // inStrings looks for a text inside the strings of a JSON value, but not in the names of members: those are the form of
 // what was said.
 func inStrings(value jsontext.Value, text string) bool {
-	dec := jsontext.NewDecoder(strings.NewReader(string(value)))
-	for {
-		kind, length := dec.StackIndex(dec.StackDepth())
-		name := kind == '{' && length%2 == 0
-		token, err := dec.ReadToken()
-		if err != nil {
-			return false // the end: values of a record are well-formed
-		}
-		if token.Kind() == '"' && !name && strings.Contains(token.String(), text) {
+	for token, isName := range tokensOf(value) {
+		if token.Kind() == '"' && !isName && strings.Contains(token.String(), text) {
 			return true
+		}
+	}
+	return false
+}
+
+// tokensOf returns the tokens of a value, which is well-formed, and of each whether it is the name of a member.
+func tokensOf(value jsontext.Value) iter.Seq2[jsontext.Token, bool] {
+	return func(yield func(jsontext.Token, bool) bool) {
+		dec := jsontext.NewDecoder(bytes.NewReader(value))
+		for {
+			kind, length := dec.StackIndex(dec.StackDepth())
+			token, err := dec.ReadToken()
+			if err != nil || !yield(token, kind == '{' && length%2 == 0) {
+				return
+			}
 		}
 	}
 }

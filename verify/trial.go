@@ -358,15 +358,8 @@ func chatMessages(material jsontext.Value) []message {
 // readMessage collects the strings of a message. The value of each member "type" is also a text in brackets.
 func readMessage(v jsontext.Value) message {
 	m := message{form: string(v)}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
 	isType := false
-	for {
-		kind, length := dec.StackIndex(dec.StackDepth())
-		isName := kind == '{' && length%2 == 0
-		token, err := dec.ReadToken()
-		if err != nil {
-			return m
-		}
+	for token, isName := range tokensOf(v) {
 		if token.Kind() != '"' {
 			isType = false
 			continue
@@ -381,6 +374,7 @@ func readMessage(v jsontext.Value) message {
 		}
 		isType = false
 	}
+	return m
 }
 
 // configuration checks whether records state which model and parameters made them, under a valid signature. Whether

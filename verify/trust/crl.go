@@ -247,17 +247,11 @@ func (e *entry) after(certificate *x509.Certificate, existed ProvedTime) *Revoke
 	return r
 }
 
-// A standing is what is known of the revocation of a certificate.
-type standing struct {
-	entry *entry    // nil: not revoked
-	asOf  time.Time // thisUpdate of the list that says so
-}
-
 // revoked looks up in the reader's lists whether an issuer revoked its certificate. A list counts while it is good, and later as of its own time, if
 // that is after a moment; the zero moment means that it does not. The error says why the lists do not tell. The newest usable list counts.
-func (c *Checker) revoked(certificate, issuer *x509.Certificate, after time.Time) (standing, error) {
+func (c *Checker) revoked(certificate, issuer *x509.Certificate, after time.Time) (*claim, error) {
 	if c.At.IsZero() {
-		return standing{}, errors.New("no moment of checking was given, so no revocation list can be fresh")
+		return nil, errors.New("no moment of checking was given, so no revocation list can be fresh")
 	}
 	var newest *claim
 	why := fmt.Errorf("no revocation list of %q was given", issuer.Subject)
@@ -267,20 +261,20 @@ func (c *Checker) revoked(certificate, issuer *x509.Certificate, after time.Time
 		}
 		switch err := c.usable(&found, issuer, after); {
 		case errors.Is(err, timestamp.ErrEffort): // an older one must not count in its place: the sender of the file controls what is left
-			return standing{}, err
+			return nil, err
 		case err != nil && newest == nil && i == 0:
 			why = err
 		case err != nil:
 		case newest == nil:
 			newest = &found
 		case !same(newest.entry, found.entry):
-			return standing{}, fmt.Errorf("%s contradicts %s about the certificate of %q", found.name, newest.name, certificate.Subject)
+			return nil, fmt.Errorf("%s contradicts %s about the certificate of %q", found.name, newest.name, certificate.Subject)
 		}
 	}
 	if newest == nil {
-		return standing{}, why
+		return nil, why
 	}
-	return standing{newest.entry, newest.from}, nil
+	return newest, nil
 }
 
 func same(a, b *entry) bool {

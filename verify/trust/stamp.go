@@ -222,18 +222,17 @@ func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, s
 	var unknown error
 	for i, certificate := range path[:len(path)-1] {
 		known, err := c.revoked(certificate, path[i+1], time.Time{}) // what came with the file is about signers' certificates
-		entry := known.entry
 		switch {
 		case err != nil:
 			unknown = fmt.Errorf("%w: %s: %w", errRevocation, a.Name, err)
-		case entry == nil:
-		case !slices.Contains(gone, entry.reason):
-			if !shown.Proved() || !shown.Earliest.Time.Before(entry.since) {
+		case known.entry == nil:
+		case !slices.Contains(gone, known.entry.reason):
+			if !shown.Proved() || !shown.Earliest.Time.Before(known.entry.since) {
 				return false, fmt.Errorf("%w: the certificate of %q, for a reason that makes all its tokens worthless", errRevoked, certificate.Subject)
 			}
-			ownWord = ownWord || !shown.IndependentlyBefore(entry.since)
-		case !at.Before(entry.since):
-			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and the token is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
+			ownWord = ownWord || !shown.IndependentlyBefore(known.entry.since)
+		case !at.Before(known.entry.since):
+			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and the token is of %s", errRevoked, certificate.Subject, utc(known.entry.since), utc(at))
 		}
 	}
 	return ownWord, unknown

@@ -198,8 +198,8 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 		case err != nil:
 			best.Rule, best.Err = "revocation", err
 		case known.entry == nil:
-			if best.AsOf.IsZero() || known.asOf.Before(best.AsOf) {
-				best.AsOf = known.asOf
+			if best.AsOf.IsZero() || known.from.Before(best.AsOf) {
+				best.AsOf = known.from
 			}
 		case !at.IndependentlyBefore(known.entry.since):
 			// A thief of the key may have the operator's clock, too, and could backdate with both.
