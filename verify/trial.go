@@ -28,8 +28,11 @@ func (c *check) trial() {
 	}
 	c.oneTrial(records)
 	for _, r := range records {
+		if r.Payload.ActionType != evidence.Submission {
+			continue
+		}
 		// If the evidence is sealed apart, the digest is that of the commitment, so this needs no disclosure.
-		if digest := evidence.DigestOf(r.Payload.Response); r.Payload.ActionType == evidence.Submission && digest != r.Payload.Case {
+		if digest := evidence.DigestOf(r.Payload.Response); digest != r.Payload.Case {
 			c.refute(Completeness, "case", r, "the evidence has the digest %s; the acts judge %s", digest, r.Payload.Case)
 		}
 	}
