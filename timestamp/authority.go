@@ -214,23 +214,15 @@ func NewCertificate(c CertificateConfig, root *x509.Certificate, rootKey crypto.
 	if c.NotBefore.Before(root.NotBefore) || c.NotAfter.After(root.NotAfter) {
 		return nil, errors.New("creating authority certificate: its validity is not within the root's")
 	}
-	purpose, err := timeStampingAlone()
-	if err != nil {
-		return nil, fmt.Errorf("creating authority certificate: %w", err)
-	}
 	template.BasicConstraintsValid = true
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtraExtensions = []pkix.Extension{purpose}
+	template.ExtraExtensions = []pkix.Extension{timeStampingAlone}
 	return create(template, root, c.Key, rootKey)
 }
 
-// timeStampingAlone is the extended key usage extension, written here because
+// timeStampingAlone is the extended key usage extension with id-kp-timeStamping, written here because
 // x509.Certificate.ExtKeyUsage cannot be marked critical.
-func timeStampingAlone() (pkix.Extension, error) {
-	keyPurpose := stdasn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 8} // id-kp-timeStamping
-	value, err := stdasn1.Marshal([]stdasn1.ObjectIdentifier{keyPurpose})
-	return pkix.Extension{Id: stdasn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: value}, err
-}
+var timeStampingAlone = pkix.Extension{Id: stdasn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: seq(oid("\x2b\x06\x01\x05\x05\x07\x03\x08"))}
 
 func (c *CertificateConfig) template(name string) (*x509.Certificate, error) {
 	switch {

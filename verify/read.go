@@ -202,12 +202,10 @@ func damagedFile(s *sight, err error, begins bool, o Options) (*Report, error) {
 
 // A sight searches the bytes that pass for marks of a file's kind, also in a damaged file.
 type sight struct {
-	from io.Reader
-	Err  error  // of reading
-	tail []byte // the end of the previous chunk
-	seen map[string]bool
-
-	buffer []byte
+	from   io.Reader
+	Err    error  // of reading
+	passed []byte // the end of what was read, in which a mark may have begun
+	seen   map[string]bool
 }
 
 // telling are the texts that only record and bundle files have together. marks are these and those that tell the kind of bundle.
@@ -240,23 +238,15 @@ func (s *sight) Read(p []byte) (int, error) {
 
 // Look takes in a part of the file. It ignores white space, which JSON allows around these names and values.
 func (s *sight) Look(chunk []byte) {
-	s.buffer = s.buffer[:0]
 	for _, c := range chunk {
 		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			s.buffer = append(s.buffer, c)
+			s.passed = append(s.passed, c)
 		}
 	}
-	chunk = s.buffer
-	seam := append(s.tail, chunk[:min(len(chunk), longestMark)]...)
 	for _, mark := range marks {
-		if !s.seen[mark] && (bytes.Contains(seam, []byte(mark)) || bytes.Contains(chunk, []byte(mark))) {
-			s.seen[mark] = true
-		}
+		s.seen[mark] = s.seen[mark] || bytes.Contains(s.passed, []byte(mark))
 	}
-	if len(chunk) < longestMark {
-		chunk = seam
-	}
-	s.tail = bytes.Clone(chunk[max(0, len(chunk)-longestMark):])
+	s.passed = append(s.passed[:0], s.passed[max(0, len(s.passed)-longestMark):]...)
 }
 
 // Inputs are what the reader brings, because none of it may come from the verified file. The zero Inputs bring
