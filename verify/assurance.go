@@ -276,11 +276,6 @@ func (p *PolicyTerms) check() error {
 	return nil
 }
 
-// File says which file this is: for the report.
-func (p *PolicyTerms) File() *PolicyFile {
-	return &PolicyFile{Name: p.Name, Fingerprint: p.fingerprint}
-}
-
 // Demanded is what the reader demands besides what counts by default.
 type Demanded struct {
 	Need
@@ -315,7 +310,7 @@ func (o *Options) Adopt(p *PolicyTerms) error {
 	if p.Strict {
 		o.Policy = Strict
 	}
-	o.Require, o.Demands, o.PolicyFile = append(slices.Clone(p.Require), o.Require...), append(demands, o.Demands...), p.File()
+	o.Require, o.Demands, o.PolicyFile = append(slices.Clone(p.Require), o.Require...), append(demands, o.Demands...), &PolicyFile{Name: p.Name, Fingerprint: p.fingerprint}
 	return nil
 }
 

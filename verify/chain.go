@@ -20,18 +20,13 @@ func chained(r *evidence.Record) bool {
 // chain checks whether the records are linked as they say. It does not say whether a chain continues after its last
 // record here: later records are not in the file, and no rule can notice their absence.
 func (c *check) chain() {
-	g, rooted := c.graph, c.graph.Rooted()
-	c.notes[Chain] = "records name by digest the records that they follow; places, names and claimed times agree"
-	if n := c.byRequestAlone(); n > 0 {
-		c.notes[Chain] = fmt.Sprintf("records name the records that they belong to by digest or, %d of them, by a request's id alone, "+
-			"which another record could have; places, names and claimed times agree", n)
-	}
-	if n := c.counted(); n > 0 {
-		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(n, "chain")+plural.Or(n, " is", " are"))
-	}
+	g, rooted, whole, alone := c.graph, c.graph.Rooted(), c.counted(), 0
 	for _, r := range g.All {
 		if !chained(r) {
 			continue
+		}
+		if len(g.Named(r)) == 0 && len(g.Parents(r)) > 0 {
+			alone++
 		}
 		c.bound(r)
 		c.position(r)
@@ -40,17 +35,15 @@ func (c *check) chain() {
 		c.forward(r)
 		c.parent(r, rooted)
 	}
-	c.restOn(Chain, Content, Authentication, Order)
-}
-
-// byRequestAlone returns how many records name no record by digest, and their parent request.
-func (c *check) byRequestAlone() (n int) {
-	for _, r := range c.graph.All {
-		if chained(r) && len(c.graph.Named(r)) == 0 && len(c.graph.Parents(r)) > 0 {
-			n++
-		}
+	c.notes[Chain] = "records name by digest the records that they follow; places, names and claimed times agree"
+	if alone > 0 {
+		c.notes[Chain] = fmt.Sprintf("records name the records that they belong to by digest or, %d of them, by a request's id alone, "+
+			"which another record could have; places, names and claimed times agree", alone)
 	}
-	return n
+	if whole > 0 {
+		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(whole, "chain")+plural.Or(whole, " is", " are"))
+	}
+	c.restOn(Chain, Content, Authentication, Order)
 }
 
 // restOn doubts guarantee g unless the guarantees that it rests on are proved. What records say together is proved
