@@ -388,7 +388,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 	} {
 		t.Run(string(algorithm), func(t *testing.T) {
 			dir := t.TempDir()
-			must := func(args ...string) {
+			run := func(args ...string) {
 				t.Helper()
 				if _, ok := openssl(t, dir, args...); !ok {
 					t.Fatal("openssl failed")
@@ -398,16 +398,16 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 				must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
 			span := []string{"-startdate", "20250101000000Z", "-enddate", "20300101000000Z", "-notext", "-batch", "-config", "ca.cnf"}
-			must("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", "root.key")
-			must("req", "-new", "-config", "ca.cnf", "-key", "root.key", "-out", "root.csr")
-			must(append([]string{"ca", "-selfsign", "-keyfile", "root.key", "-in", "root.csr", "-extensions", "v3_ca", "-out", "root.pem"}, span...)...)
-			must(append([]string{"genpkey", "-out", "signer.key"}, kind...)...)
-			must("pkcs8", "-topk8", "-nocrypt", "-in", "signer.key", "-outform", "DER", "-out", "signer.der")
-			must("req", "-new", "-config", "ca.cnf", "-subj", "/CN=a courier", "-key", "signer.key", "-out", "signer.csr")
-			must(append([]string{"ca", "-in", "signer.csr", "-extensions", "v3_signer", "-out", "signer.pem"}, span...)...)
-			must("ca", "-gencrl", "-config", "ca.cnf", "-out", "before.crl")
-			must("ca", "-revoke", "signer.pem", "-crl_compromise", "20250601000000Z", "-config", "ca.cnf")
-			must("ca", "-gencrl", "-config", "ca.cnf", "-out", "after.crl")
+			run("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", "root.key")
+			run("req", "-new", "-config", "ca.cnf", "-key", "root.key", "-out", "root.csr")
+			run(append([]string{"ca", "-selfsign", "-keyfile", "root.key", "-in", "root.csr", "-extensions", "v3_ca", "-out", "root.pem"}, span...)...)
+			run(append([]string{"genpkey", "-out", "signer.key"}, kind...)...)
+			run("pkcs8", "-topk8", "-nocrypt", "-in", "signer.key", "-outform", "DER", "-out", "signer.der")
+			run("req", "-new", "-config", "ca.cnf", "-subj", "/CN=a courier", "-key", "signer.key", "-out", "signer.csr")
+			run(append([]string{"ca", "-in", "signer.csr", "-extensions", "v3_signer", "-out", "signer.pem"}, span...)...)
+			run("ca", "-gencrl", "-config", "ca.cnf", "-out", "before.crl")
+			run("ca", "-revoke", "signer.pem", "-crl_compromise", "20250601000000Z", "-config", "ca.cnf")
+			run("ca", "-gencrl", "-config", "ca.cnf", "-out", "after.crl")
 
 			read := func(name string) []byte {
 				t.Helper()

@@ -98,23 +98,19 @@ func TestListWithoutAnEnd(t *testing.T) {
 func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root *x509.Certificate, rootKey *ecdsa.PrivateKey) {
 	t.Helper()
 	r, o = standalone(t, output("a"))
-	must := func(err error) {
-		t.Helper()
-		must.Do(t, err)
-	}
 	rootKey = newKey(t)
 	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(5), NotBefore: stamped, NotAfter: stamped.AddDate(1, 0, 0)}
 	root, err := timestamp.NewRoot(config)
-	must(err)
+	must.Do(t, err)
 	key := newKey(t)
 	config.Key, config.Serial = key, big.NewInt(6)
 	certificate, err := timestamp.NewCertificate(config, root, rootKey)
-	must(err)
+	must.Do(t, err)
 	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate, Chain: []*x509.Certificate{root},
 		Now: func() time.Time { return stamped.Add(time.Hour) }})
-	must(err)
+	must.Do(t, err)
 	token, err := authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
-	must(err)
+	must.Do(t, err)
 	r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
 	o.At = stamped.Add(24 * time.Hour)
 	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {

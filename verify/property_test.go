@@ -337,8 +337,9 @@ func TestBlankDemands(t *testing.T) {
 // TestPolicyFingerprint: it is that of the canonical form, so spelling does not change it, and content does.
 func TestPolicyFingerprint(t *testing.T) {
 	of := func(doc string) string {
-		p := must.Get(verify.ParsePolicy([]byte(doc)))(t)
-		return p.File().Fingerprint.String()
+		var o verify.Options
+		must.Do(t, o.Adopt(must.Get(verify.ParsePolicy([]byte(doc)))(t)))
+		return o.PolicyFile.Fingerprint.String()
 	}
 	one := of(`{"format":"jurat/policy/v1","level":"operator","time":"independent"}`)
 	if of("{ \"time\": \"independent\",\n \"level\": \"operator\", \"format\": \"jurat/policy/v1\" }") != one {

@@ -201,24 +201,21 @@ func TestEarliestTokenCounts(t *testing.T) {
 // laterToken is a second authority's token over a record, of an hour after the mock's time.
 func laterToken(t *testing.T, r *evidence.Record) (evidence.Timestamp, *x509.Certificate) {
 	t.Helper()
-	must := func(err error) {
-		must.Do(t, err)
-	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
+	must.Do(t, err)
 	config := timestamp.CertificateConfig{Key: key, Serial: big.NewInt(5), NotBefore: jurattest.Start, NotAfter: jurattest.Start.AddDate(1, 0, 0)}
 	root, err := timestamp.NewRoot(config)
-	must(err)
+	must.Do(t, err)
 	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
+	must.Do(t, err)
 	config.Key = leafKey
 	leaf, err := timestamp.NewCertificate(config, root, key)
-	must(err)
+	must.Do(t, err)
 	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: leafKey, Certificate: leaf, Chain: []*x509.Certificate{root},
 		Now: func() time.Time { return jurattest.Start.Add(time.Hour) }})
-	must(err)
+	must.Do(t, err)
 	token, err := authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
-	must(err)
+	must.Do(t, err)
 	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}, root
 }
 

@@ -228,24 +228,20 @@ func TestProofs(t *testing.T) {
 // hiding seals a record with a hidden amount, and proves that it is from 0 to 5000.
 func hiding(t *testing.T, h *jurattest.House, i int) *evidence.Record {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		must.Do(t, err)
-	}
 	p := said(i, "Done.")
 	p.Metadata = jsontext.Value(`{"amount":120}`)
 	draft, err := evidence.NewDraft(p)
-	must(err)
+	must.Do(t, err)
 	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-	must(err)
+	must.Do(t, err)
 	r, err := h.Ledger.Seal(t.Context(), draft.SealingProvable(map[string]property.Kind{"/metadata/amount": property.Integer}), signers)
-	must(err)
+	must.Do(t, err)
 	s := &property.Statement{Format: property.Format, Form: property.Range, Kind: property.Integer, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000"),
 		Members: []property.Member{{Record: r.Digest.String(), Pointer: "/metadata/amount"}}}
 	proof, err := property.Prove(s, property.Opening{Value: r.Disclosures[0].Value, Salt: [32]byte(r.Disclosures[0].Salt)}, rand.NewChaCha8([32]byte{7}))
-	must(err)
+	must.Do(t, err)
 	doc, err := s.Bytes()
-	must(err)
+	must.Do(t, err)
 	made := *r
 	made.Disclosures, made.Properties = nil, []evidence.PropertyProof{{Proof: proof, Statement: doc}}
 	return &made
