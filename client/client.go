@@ -52,8 +52,8 @@ type Apart struct {
 func SignApart(payload []byte, apart Apart, signers ...evidence.Signer) (r *evidence.Record, err error) {
 	draft, sealing, err := begin(payload)
 	if err == nil {
-		sealing.Signers, sealing.Apart, sealing.Provable = signers, apart.Pointers, apart.Provable
-		r, err = draft.Seal(sealing)
+		sealing.Signers = signers
+		r, err = draft.SealingApart(apart.Pointers...).SealingProvable(apart.Provable).Seal(sealing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("signing payload: %w", err)

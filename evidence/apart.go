@@ -51,28 +51,24 @@ func (d *Disclosure) commitment() string {
 	return commitmentPrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
-// sealApart replaces the members at s.Apart by commitments and returns their disclosures. Members that the actor
-// already sealed apart stay as they are.
-func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
+// sealApart replaces the members that are to be sealed apart by commitments and returns their disclosures. Members that
+// the actor already sealed apart stay as they are.
+func (d *Draft) sealApart(m members, random io.Reader) ([]Disclosure, error) {
 	var disclosures []Disclosure
-	provable := joined(d.provable, s.Provable)
-	apart := slices.Concat(d.apart, s.Apart, slices.Collect(maps.Keys(s.Provable)))
-	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(apart))) {
+	for _, pointer := range d.apart {
 		if slices.Contains(d.SealedApart, pointer) {
 			return nil, &FieldError{Field: pointer, Reason: "sealed apart already"}
 		}
-		opens, err := m.commit(pointer, rules[d.ActionType], randomOr(s.Random))
+		opens, err := m.commit(pointer, rules[d.ActionType], random)
 		if err != nil {
 			return nil, err
 		}
 		disclosures = append(disclosures, *opens)
 	}
-	if len(apart) > 0 {
-		pointers := slices.Concat(d.SealedApart, apart)
-		slices.Sort(pointers)
-		m["sealed_apart"] = marshal(slices.Compact(pointers))
+	if len(d.apart) > 0 {
+		m["sealed_apart"] = marshal(slices.Sorted(slices.Values(slices.Concat(d.SealedApart, d.apart))))
 	}
-	return disclosures, d.makeProvable(m, disclosures, provable)
+	return disclosures, d.makeProvable(m, disclosures)
 }
 
 func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, error) {
@@ -117,6 +113,13 @@ func (r *Record) CheckDisclosures() error {
 		}
 	}
 	return nil
+}
+
+// CheckDisclosure is CheckDisclosures for one value.
+func (r *Record) CheckDisclosure(d Disclosure) error {
+	alone := *r
+	alone.Disclosures = []Disclosure{d}
+	return alone.CheckDisclosures()
 }
 
 // checkApart checks that sealed_apart is sorted, lists only members that may be sealed apart, and points at
@@ -419,10 +422,10 @@ func joined(a, b map[string]property.Kind) map[string]property.Kind {
 }
 
 // makeProvable adds the second commitments of members that were just sealed apart. Those that the actor made stay as they are.
-func (d *Draft) makeProvable(m members, disclosures []Disclosure, kinds map[string]property.Kind) error {
+func (d *Draft) makeProvable(m members, disclosures []Disclosure) error {
 	list := slices.Clone(d.given.Provable)
 	for _, opens := range disclosures {
-		kind, wanted := kinds[opens.Pointer]
+		kind, wanted := d.provable[opens.Pointer]
 		if !wanted {
 			continue
 		}

@@ -115,12 +115,10 @@ func inferAction(m members) ActionType {
 
 // Sealing holds what sealing needs besides the draft.
 type Sealing struct {
-	Signers  []Signer                 // at least one; their order is the order of the signatures
-	Time     time.Time                // fills in a missing timestamp if the action type allows it
-	RecordID string                   // see NewRecordID
-	Apart    []string                 // JSON pointers of members to seal apart, besides those of the draft; nil: none
-	Provable map[string]property.Kind // the same with kinds: members to seal apart and make provable; nil: none
-	Random   io.Reader                // salts of what is sealed apart; nil: crypto/rand
+	Signers  []Signer  // at least one; their order is the order of the signatures
+	Time     time.Time // fills in a missing timestamp if the action type allows it
+	RecordID string    // see NewRecordID
+	Random   io.Reader // salts of what is sealed apart; nil: crypto/rand
 }
 
 // Seal completes the draft, brings it into canonical form and signs it. The record has no time stamp yet: an
@@ -141,10 +139,9 @@ func (d *Draft) Seal(s Sealing) (*Record, error) {
 }
 
 // Prepare completes the draft for signers that sign elsewhere, in this order, and returns the canonical payload that
-// they sign. It returns an error if s has signers or members to seal apart, because it could not return their
-// disclosures.
+// they sign. It returns an error if s has signers, or the draft members to seal apart, whose disclosures it could not return.
 func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
-	if len(s.Signers) > 0 || len(s.Apart) > 0 || len(s.Provable) > 0 || len(d.apart) > 0 {
+	if len(s.Signers) > 0 || len(d.apart) > 0 {
 		return nil, errors.New("preparing payload: signers that sign here, or members to seal apart")
 	}
 	r, err := d.complete(signers, s)
@@ -157,7 +154,7 @@ func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
 // complete makes the record without its signatures.
 func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 	m := maps.Clone(d.members)
-	disclosures, err := d.sealApart(m, s)
+	disclosures, err := d.sealApart(m, randomOr(s.Random))
 	if err != nil {
 		return nil, err
 	}

@@ -50,9 +50,9 @@ func TestSealRefuses(t *testing.T) {
 // TestSealKeepsTheDraft seals one draft twice. The first sealing must not change the draft.
 func TestSealKeepsTheDraft(t *testing.T) {
 	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
-	s := Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID, Apart: []string{"/prompt"}, Random: new(counter)}
-	must.Get(draft.Seal(s))(t)
-	second := must.Get(draft.Seal(Sealing{Signers: s.Signers, RecordID: testID}))(t)
+	s := Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID, Random: new(counter)}
+	must.Get(draft.SealingApart("/prompt").Seal(s))(t)
+	second := must.Get(draft.Seal(s))(t)
 	wantKept(t, testPayload, second)
 }
 
@@ -101,7 +101,7 @@ func TestSealTooLong(t *testing.T) {
 	}
 	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 	wantSyntax(t, err, "", MaxDocument, "longer than 33554432 bytes")
-	r := must.Get(draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}}))(t)
+	r := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
 	if opened, err := Open(marshalRecord(t, r)); err != nil || opened.CheckDisclosures() != nil {
 		t.Errorf("sealed apart, it does not open: %v", err)
 	}
@@ -139,10 +139,9 @@ func TestPrepare(t *testing.T) {
 	if _, err := draft.Prepare(nil, Sealing{RecordID: how.RecordID}); err == nil {
 		t.Error("Prepare accepted a payload without signers")
 	}
-	for _, apart := range []Sealing{{Apart: []string{"/prompt"}}, {Provable: map[string]property.Kind{"/prompt": property.Text}}} {
-		apart.RecordID = how.RecordID
-		if _, err := draft.Prepare([]SignerInfo{signer.Info()}, apart); err == nil {
-			t.Errorf("Prepare accepted %+v, although it returns no disclosures", apart)
+	for _, apart := range []*Draft{draft.SealingApart("/prompt"), draft.SealingProvable(map[string]property.Kind{"/prompt": property.Text})} {
+		if _, err := apart.Prepare([]SignerInfo{signer.Info()}, Sealing{RecordID: how.RecordID}); err == nil {
+			t.Errorf("Prepare accepted %v, although it returns no disclosures", apart.Apart())
 		}
 	}
 }

@@ -231,7 +231,8 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	if _, there := m["modified_response"]; !there && p.ApprovalStatus == ApprovedWithModifications {
 		return missing("modified_response", "human_review with approved_with_modifications")
 	}
-	if (p.ActionType.InTrial() || p.ActionType.ByOperator() || p.ActionType == RecorderEvent) && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
+	bodied := p.ActionType.InTrial() || p.ActionType.ByOperator() || p.ActionType == RecorderEvent
+	if bodied && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
 		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.inTrialChain() {
@@ -244,9 +245,9 @@ func (p *Payload) checkRelations(m members, r rule) error {
 		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}
 	}
 	if o := p.Observed; o != nil && (o.Vantage == Telemetry) != (p.ActionType == ObservedSpan) {
-		return &FieldError{Field: "observed", Reason: fmt.Sprintf("vantage: %q does not fit %s: telemetry is %s, and nothing else is", o.Vantage, p.ActionType, ObservedSpan)}
-	}
-	if o := p.Observed; o != nil && (o.Side != "") != (p.ActionType == ObservedMessage) {
+		reason := fmt.Sprintf("vantage: %q does not fit %s: telemetry is %s, and nothing else is", o.Vantage, p.ActionType, ObservedSpan)
+		return &FieldError{Field: "observed", Reason: reason}
+	} else if o != nil && (o.Side != "") != (p.ActionType == ObservedMessage) {
 		return &FieldError{Field: "observed", Reason: fmt.Sprintf("side: %s has it, and no other act has: %s or %s", ObservedMessage, Asked, Answered)}
 	}
 	if err := checkApart(m, p.SealedApart, r); err != nil {
@@ -289,7 +290,7 @@ var readers = map[string]func(p *Payload, v jsontext.Value) error{
 	"context":       reader(func(p *Payload) *jsontext.Value { return &p.Context }, readContent),
 	"response":      reader(func(p *Payload) *jsontext.Value { return &p.Response }, readContent),
 	"parameters":    reader(func(p *Payload) *jsontext.Value { return &p.Parameters }, readKind("an object")),
-	"tools_used":    reader(func(p *Payload) *jsontext.Value { return &p.ToolsUsed }, readKind("an array", "a string")), // a string is a commitment: see checkRelations
+	"tools_used":    reader(func(p *Payload) *jsontext.Value { return &p.ToolsUsed }, readKind("an array", "a string")), // a string is a commitment
 	"metadata":      reader(func(p *Payload) *jsontext.Value { return &p.Metadata }, readKind("an object")),
 
 	"chain_id":          reader(func(p *Payload) *string { return &p.ChainID }, readName),

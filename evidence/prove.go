@@ -80,17 +80,15 @@ func (m *Member) Provable() (*Provable, error) {
 
 // open returns what opens both commitments, after it compared it with both.
 func (m *Member) open() (property.Opening, error) {
-	disclosures := m.Record.Disclosures
-	i := slices.IndexFunc(disclosures, func(d Disclosure) bool { return d.Pointer == m.Pointer })
+	i := m.Record.disclosure(m.Pointer)
 	if i < 0 {
 		return property.Opening{}, fmt.Errorf("record %s: field %s: %w", m.Record.Payload.RecordID, m.Pointer, ErrWithheld)
 	}
-	alone := *m.Record
-	alone.Disclosures = disclosures[i : i+1]
-	if err := alone.CheckDisclosures(); err != nil {
+	d := m.Record.Disclosures[i]
+	if err := m.Record.CheckDisclosure(d); err != nil {
 		return property.Opening{}, fmt.Errorf("record %s: %w", m.Record.Payload.RecordID, err)
 	}
-	return property.Opening{Value: disclosures[i].Value, Salt: [property.SaltSize]byte(disclosures[i].Salt)}, nil
+	return property.Opening{Value: d.Value, Salt: [property.SaltSize]byte(d.Salt)}, nil
 }
 
 // AddProof adds a proof to the record. It replaces a proof of the same statement. It returns an error, and changes nothing, if the record would carry

@@ -220,7 +220,8 @@ func (r *Record) checkParts() error {
 	if digest := DigestOf(r.canonical); r.Digest != digest {
 		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
 	}
-	return errors.Join(r.checkSignatures(), checkTimestamps(r.Timestamps), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), CheckProperties(r.Properties))
+	return errors.Join(r.checkSignatures(), checkTimestamps(r.Timestamps), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(),
+		CheckProperties(r.Properties))
 }
 
 func (r *Record) checkSignatures() error {
@@ -367,11 +368,8 @@ func (r *Record) Said(pointer string, value jsontext.Value) (said jsontext.Value
 	if !slices.Contains(r.Payload.SealedApart, pointer) {
 		return value, false
 	}
-	if i := r.disclosure(pointer); i >= 0 {
-		alone := *r // another false disclosure does not hide this one
-		if alone.Disclosures = r.Disclosures[i : i+1]; alone.CheckDisclosures() == nil {
-			return r.Disclosures[i].Value, false
-		}
+	if i := r.disclosure(pointer); i >= 0 && r.CheckDisclosure(r.Disclosures[i]) == nil { // another false one does not hide it
+		return r.Disclosures[i].Value, false
 	}
 	return nil, true
 }

@@ -150,11 +150,11 @@ func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record 
 		doc = readFile(t, filepath.Join(vectorsDir, v.Draft))
 	}
 	draft := must.Get(ParseDraft(doc))(t)
-	s := Sealing{Time: testTime, RecordID: v.RecordID, Apart: v.Apart, Random: new(counter)}
+	s := Sealing{Time: testTime, RecordID: v.RecordID, Random: new(counter)}
 	for _, algorithm := range v.Algorithms {
 		s.Signers = append(s.Signers, testSigner(t, algorithm))
 	}
-	r := must.Get(draft.Seal(s))(t)
+	r := must.Get(draft.SealingApart(v.Apart...).Seal(s))(t)
 	if r.Payload.ChainID != "" {
 		v.LogCounts.ChainSeq = 3
 	}

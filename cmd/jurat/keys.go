@@ -21,6 +21,7 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
+	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/internal/token"
 )
@@ -100,10 +101,17 @@ type eventLine struct {
 }
 
 func (c *keysListCmd) history(ctx context.Context, i *installation.Installation, io stdio) error {
-	events, err := i.Ledger.KeyEvents(ctx)
+	events, err := i.Ledger.Chain(ctx, operator.KeysChain)
+	if errors.Is(err, ledger.ErrNotFound) {
+		err = nil
+	}
 	lines := []eventLine{}
-	for _, e := range events {
-		lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
+	for _, r := range events {
+		body, err := operator.Read[operator.KeyEventBody](&r.Payload)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+		}
+		lines = append(lines, eventLine{Record: r.Payload.RecordID, Timestamp: r.Payload.Timestamp, Event: *body})
 	}
 	t := table{heads: []head{{name: "time", rank: 3}, {name: "event"}, {name: "role"}, {name: "algorithm", rank: 2}, {name: "key", rank: 1}, {name: "name"}}}
 	for _, l := range lines {

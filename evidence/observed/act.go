@@ -67,7 +67,7 @@ type Said struct {
 }
 
 func (s *Said) nothing() bool {
-	return s.Model == "" && s.ModelVersion == "" && s.Prompt == nil && s.Context == nil && s.Response == nil && s.Parameters == nil && s.ToolsUsed == nil && s.Usage == nil
+	return s.Model == "" && s.ModelVersion == "" && slices.Concat(s.Prompt, s.Context, s.Response, s.Parameters, s.ToolsUsed, s.Usage) == nil
 }
 
 // A Body is what one direction carried.
@@ -151,9 +151,10 @@ func (d *draft) observe() {
 	a := d.act
 	d.payload = evidence.Payload{RecordID: a.RecordID, ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
 		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
-	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity, Judged: evidence.JudgedAgent,
-		Protocol: a.Protocol, Side: a.Side, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
-		Method: d.plain("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.plain("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}
+	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended,
+		EndedMS: milliseconds(a.Elapsed), Fidelity: a.Fidelity, FirstByteMS: milliseconds(a.FirstByte), Judged: evidence.JudgedAgent,
+		Method: d.plain("method", a.Method), Path: d.path(a.Path), Protocol: a.Protocol, ProviderRequestID: d.plain("provider_request_id", a.ProviderRequestID),
+		RetryOf: d.name("retry_of", a.RetryOf), Side: a.Side, Status: int64(a.Status), Upstream: a.Upstream, Vantage: a.Vantage}
 	if o.Status < 100 || o.Status > 599 {
 		if o.Status != 0 {
 			d.miss("status: %d is none of HTTP", o.Status)
@@ -440,14 +441,13 @@ func (e *Event) check(response jsontext.Value) error {
 }
 
 func (e *Event) checkMember(name string) error {
+	names := map[string]string{"agent": e.Agent, "protocol": e.Protocol, "reason": e.Reason, "server": e.Server, "tool": e.Tool, "version": e.Version}
+	if text, is := names[name]; is {
+		return evidence.CheckName(text)
+	}
 	switch name {
-	case "agent", "protocol", "reason", "server", "tool", "version":
-		return evidence.CheckName(map[string]string{"agent": e.Agent, "protocol": e.Protocol, "reason": e.Reason, "server": e.Server, "tool": e.Tool, "version": e.Version}[name])
-	case "began":
-		_, err := evidence.ParseTime(e.Began)
-		return err
-	case "since":
-		_, err := evidence.ParseTime(e.Since)
+	case "began", "since":
+		_, err := evidence.ParseTime(map[string]string{"began": e.Began, "since": e.Since}[name])
 		return err
 	case "mode":
 		if e.Mode != Closed && e.Mode != Passing {

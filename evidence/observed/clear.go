@@ -12,8 +12,9 @@ import (
 	"jurat/evidence"
 )
 
-// What a record says in clear cannot be erased: the model, the parameters, the usage, and references to context kept elsewhere. So nothing stands there that a caller, a provider or a sender writes freely:
-// numbers and truths of known settings, words of a closed list, and names of one word. Everything else that a request or an answer says stands in its bytes, which are sealed apart as messages are.
+// What a record says in clear cannot be erased: the model, the parameters, the usage, and references to context kept elsewhere. So nothing stands
+// there that a caller, a provider or a sender writes freely, but numbers and truths of known settings, words of a closed list, and names of one word.
+// All else that a request or an answer says is in its bytes, which are sealed apart as messages are.
 
 // No regular expressions are used here: they would be 80 KB of the packed verifier for browsers.
 
@@ -25,8 +26,8 @@ func consistsOf(text, signs string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return !isLetter(c) && (c < '0' || c > '9') && !strings.ContainsRune(signs, c) })
 }
 
-// IsPlain reports whether a text is a name that may stand in clear: at most 128 letters of ASCII, digits and signs, without white space. No sentence, no URL and no
-// mail address is one.
+// IsPlain reports whether a text is a name that may stand in clear: at most 128 letters of ASCII, digits and signs, without white space. No
+// sentence, no URL and no mail address is one.
 func IsPlain(text string) bool {
 	for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
 		if part == "" || !consistsOf(part, "_.:@$+=~-") || hasMailAddress(part) {
@@ -48,19 +49,23 @@ func hasMailAddress(part string) bool {
 }
 
 // settings are the members of requests that parameters may have.
-var settings = setOf(`temperature top_p topP top_k topK min_p top_a n seed random_seed candidateCount candidate_count choice.count max_tokens max_completion_tokens max_output_tokens maxOutputTokens max_tool_calls
-	presence_penalty presencePenalty frequency_penalty frequencyPenalty repetition_penalty logprobs top_logprobs responseLogprobs response_logprobs stream stream_options include_usage include_obfuscation store background
-	parallel_tool_calls disable_parallel_tool_use truncation service_tier tool_choice function_call type mode reasoning reasoning_effort effort summary verbosity text format response_format json_schema strict modalities
-	thinking thinking_config thinkingConfig budget_tokens thinking_budget thinkingBudget thinking_level thinkingLevel include_thoughts includeThoughts enable_thinking enable_search generation_config generationConfig
-	response_mime_type responseMimeType response_modalities responseModalities media_resolution mediaResolution tool_config toolConfig function_calling_config functionCallingConfig output_config speed display
-	web_search_options search_context_size search_parameters prompt_cache_retention safe_prompt safety_settings safetySettings category threshold blocking returnImmediately historyLength`)
+var settings = setOf(`temperature top_p topP top_k topK min_p top_a n seed random_seed candidateCount candidate_count choice.count max_tokens
+	max_completion_tokens max_output_tokens maxOutputTokens max_tool_calls presence_penalty presencePenalty frequency_penalty frequencyPenalty repetition_penalty
+	logprobs top_logprobs responseLogprobs response_logprobs stream stream_options include_usage include_obfuscation store background parallel_tool_calls
+	disable_parallel_tool_use truncation service_tier tool_choice function_call type mode reasoning reasoning_effort effort summary verbosity text format
+	response_format json_schema strict modalities thinking thinking_config thinkingConfig budget_tokens thinking_budget thinkingBudget thinking_level
+	thinkingLevel include_thoughts includeThoughts enable_thinking enable_search generation_config generationConfig response_mime_type responseMimeType
+	response_modalities responseModalities media_resolution mediaResolution tool_config toolConfig function_calling_config functionCallingConfig output_config
+	speed display web_search_options search_context_size search_parameters prompt_cache_retention safe_prompt safety_settings safetySettings category threshold
+	blocking returnImmediately historyLength`)
 
 // closedWords are the texts that settings and counts may have.
-var closedWords = setOf(`auto none required any tool function custom allowed_tools minimal low medium high xhigh max concise detailed default flex priority scale batch on_demand standard standard_only fast
-	disabled enabled adaptive summarized omitted text json_object json_schema audio image video ephemeral 24h in_memory in-memory on off global us eu application/json text/plain text/x.enum
-	AUTO ANY NONE VALIDATED TEXT IMAGE AUDIO VIDEO DOCUMENT MINIMAL LOW MEDIUM HIGH ON_DEMAND PROVISIONED_THROUGHPUT OFF MEDIA_RESOLUTION_LOW MEDIA_RESOLUTION_MEDIUM MEDIA_RESOLUTION_HIGH
-	HARM_CATEGORY_HARASSMENT HARM_CATEGORY_HATE_SPEECH HARM_CATEGORY_SEXUALLY_EXPLICIT HARM_CATEGORY_DANGEROUS_CONTENT HARM_CATEGORY_CIVIC_INTEGRITY
-	BLOCK_NONE BLOCK_ONLY_HIGH BLOCK_MEDIUM_AND_ABOVE BLOCK_LOW_AND_ABOVE`)
+var closedWords = setOf(`auto none required any tool function custom allowed_tools minimal low medium high xhigh max concise detailed default flex priority
+	scale batch on_demand standard standard_only fast disabled enabled adaptive summarized omitted text json_object json_schema audio image video ephemeral 24h
+	in_memory in-memory on off global us eu application/json text/plain text/x.enum AUTO ANY NONE VALIDATED TEXT IMAGE AUDIO VIDEO DOCUMENT MINIMAL LOW MEDIUM
+	HIGH ON_DEMAND PROVISIONED_THROUGHPUT OFF MEDIA_RESOLUTION_LOW MEDIA_RESOLUTION_MEDIUM MEDIA_RESOLUTION_HIGH HARM_CATEGORY_HARASSMENT
+	HARM_CATEGORY_HATE_SPEECH HARM_CATEGORY_SEXUALLY_EXPLICIT HARM_CATEGORY_DANGEROUS_CONTENT HARM_CATEGORY_CIVIC_INTEGRITY BLOCK_NONE BLOCK_ONLY_HIGH
+	BLOCK_MEDIUM_AND_ABOVE BLOCK_LOW_AND_ABOVE`)
 
 func setOf(list string) map[string]bool {
 	set := map[string]bool{}
@@ -203,8 +208,8 @@ type (
 	number = jsontext.Value // as it stands
 )
 
-// documents reads the objects and arrays of JSON with which a body begins, one after the other, as most libraries do: of members with one name the last counts, and U+FFFD stands for what is broken in a
-// text.
+// documents reads the objects and arrays of JSON with which a body begins, as most libraries do: of members with one name the last counts, and
+// U+FFFD stands for what is broken in a text.
 func documents(body []byte) (list []any) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(bytes.TrimPrefix(body, []byte("\ufeff"))), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for d.PeekKind() == jsontext.KindBeginObject || d.PeekKind() == jsontext.KindBeginArray {
@@ -311,7 +316,8 @@ func eventData(body []byte) iter.Seq[[]byte] {
 	}
 }
 
-// at returns what stands at places in a value. A place is names with points between them; after a name, [] stands for each element of an array, and [KIND] for each whose type is KIND.
+// at returns what is at places in a value. A place is names with points between them; after a name, [] stands for each element of an array, and
+// [KIND] for each whose type is KIND.
 func at(v any, places string) (found []any) {
 	for place := range strings.FieldsSeq(places) {
 		found = append(found, reached(v, strings.Split(place, "."))...)

@@ -12,6 +12,6 @@
 //
 // # What is stated beside the bytes
 //
-// [Facts]: model, version, settings, counts, calls, names of context kept elsewhere. A list shows them without reading, and three verifiers find them in the bytes. What was said is not stated: it stands in the
-// bytes, and whoever looks reads it there.
+// [Facts]: model, version, settings, counts, calls, names of context kept elsewhere. A list shows them without reading, and three verifiers find
+// them in the bytes. What was said is not stated: it is read in the bytes.
 package observed

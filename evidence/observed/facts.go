@@ -23,12 +23,12 @@ const (
 	MCP               = "mcp/"
 	OTLP              = "otlp"
 
-	// Imported begins the protocol of an act that was taken from a file that others wrote, such as import/promptfoo. Its bytes are an entry of that file, and no call: no facts are read of it.
+	// Imported begins the protocol of an act from a file that others wrote, such as import/promptfoo. Its bytes are no call: no facts are read of it.
 	Imported = "import/"
 )
 
-// Facts are what the bytes of a call say of it, and a record may state: names, numbers and switches, but no words of anybody. They are found at known places, by docs/facts.md; what
-// was said is a view of the bytes, which whoever looks reads for himself.
+// Facts are what the bytes of a call say of it, and a record may state: names, numbers and switches, but no words of anybody. They are found at
+// known places, by docs/facts.md; what was said is a view of the bytes.
 type Facts struct {
 	Model, ModelVersion string         // as requested; as the provider reported it
 	Parameters, Usage   jsontext.Value // objects; nil: none
@@ -256,12 +256,12 @@ func (f *finding) answer() {
 }
 
 // ofClients are the types of calls that the agent's own program carries out.
-var ofClients = []string{"", "function", "custom", "tool_use", "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"}
+var ofClients = setOf("function custom tool_use function_call custom_tool_call local_shell_call shell_call apply_patch_call computer_call")
 
 // use notes a call: one that the model asks for, or, of a tool that the provider ran, a reference to what that fetched.
 func (f *finding) use(v any, seen map[string]bool) {
 	kind, id := word(v, "type"), word(v, "call_id id")
-	own := slices.Contains(ofClients, kind)
+	own := kind == "" || ofClients[kind]
 	name := word(v, "function.name custom.name name")
 	switch base, run := strings.CutSuffix(kind, "_call"); {
 	case !own && !run && !strings.HasSuffix(kind, "tool_use"):
@@ -463,7 +463,7 @@ func (f *finding) telemetry() {
 	if len(set) > 0 {
 		f.out.Parameters = canonical(set)
 	}
-	if !slices.Contains([]string{"invoke_agent", "invoke_workflow"}, first("gen_ai.operation.name")) && first("openinference.span.kind") != "AGENT" { // its parts tell theirs
+	if name := first("gen_ai.operation.name"); name != "invoke_agent" && name != "invoke_workflow" && first("openinference.span.kind") != "AGENT" {
 		f.out.Usage = countsInClear(usage)
 	}
 }

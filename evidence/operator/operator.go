@@ -126,8 +126,8 @@ func Encode[B Body](body B) (jsontext.Value, error) {
 	return evidence.Canonical(doc)
 }
 
-// Read reads the response of an act of the operator. It returns an error if a member is unknown, missing or empty, if the response is not in canonical form, or breaks
-// a rule of the body. Check also applies the rules on chain_id and saw.
+// Read reads the response of an act of the operator. It returns an error if a member is unknown, missing or empty, or if the response is not in
+// canonical form or breaks a rule of the body. Check also applies the rules on chain_id and saw.
 func Read[B Body](p *evidence.Payload) (*B, error) {
 	body := new(B)
 	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {

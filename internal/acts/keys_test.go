@@ -10,6 +10,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/installation"
@@ -57,7 +58,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 			t.Errorf("record %s: %v", r.Payload.RecordID, err)
 		}
 	}
-	events := must.Get(there.Ledger.KeyEvents(t.Context()))(t)
+	events := must.Get(there.Ledger.Chain(t.Context(), operator.KeysChain))(t)
 	head := must.Get(there.Ledger.Checkpoint(t.Context()))(t)
 	if size, err := there.Ledger.SizeAt(t.Context(), head); err != nil || size != int64(2+len(events)) {
 		t.Errorf("the log has %d records, %d of them about keys: %v", size, len(events), err)

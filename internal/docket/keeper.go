@@ -348,9 +348,7 @@ func Line(s *trial.Summary) api.TrialLine {
 
 // List is a page of trials, without what the index could not see.
 func List(found *find.Listed) api.TrialList {
-	c := found.Counts
-	list := api.TrialList{Trials: []api.TrialLine{}, Next: found.Next,
-		Counts: api.TrialCounts{Total: c.Total, AtMost: c.AtMost, Verdicts: c.Verdicts, Outcomes: c.Outcomes, NeedsPerson: c.Needs}}
+	list := api.TrialList{Trials: []api.TrialLine{}, Next: found.Next, Counts: found.Counts}
 	for i := range found.Trials {
 		list.Trials = append(list.Trials, Line(&found.Trials[i]))
 	}

@@ -17,7 +17,6 @@ import (
 	"jurat/internal/convo"
 	"jurat/internal/find"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/brief"
 	"jurat/internal/llm"
 	"jurat/internal/observe"
 	"jurat/internal/subject"
@@ -363,7 +362,7 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 		return nil, err
 	}
 	var events []int64
-	for b, err := range l.Briefs().List(ctx, brief.Listing{}) {
+	for b, err := range l.Briefs().List(ctx, 0, "") {
 		if err != nil {
 			return nil, err
 		}

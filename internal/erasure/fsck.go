@@ -75,9 +75,7 @@ func (v *Store) holds(ctx context.Context, r *evidence.Record, pointer string) e
 	if err != nil {
 		return err
 	}
-	alone := new(*r)
-	alone.Disclosures = []evidence.Disclosure{d}
-	return alone.CheckDisclosures()
+	return r.CheckDisclosure(d)
 }
 
 func (f *Fsck) report(kind fsck.Kind, id, detail string) {

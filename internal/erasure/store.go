@@ -285,39 +285,40 @@ type Keeper struct {
 	CheckName func(ctx context.Context, role evidence.Role, name string) error // refuses a name under which no actor may act
 }
 
-// Apart lists the members of a draft to seal apart, and with their kinds those to make provable: those that the draft names, which it must
-// have, and those that its actor's setting names and the draft has. Members that the actor sealed apart itself stay as they are. A verdict is
-// never sealed apart: naming it returns an *evidence.FieldError. So does a member that the actor sealed apart itself without the commitment
-// that the setting wants, since only the actor can add that.
-func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error) {
-	pointers, kinds := draft.Apart(), draft.Provable()
+// Apart returns a draft that names the members to seal apart, and those to make provable: those that the draft names, which it must have, and
+// those that its actor's setting names and the draft has. Members that the actor sealed apart itself stay as they are. A verdict is never sealed
+// apart: naming it returns an *evidence.FieldError. So does a member that the actor sealed apart itself without the commitment that the setting
+// wants, since only the actor can add that.
+func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, error) {
 	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return pointers, kinds, nil // acts of a jury or of the operator are open to every reader
+		return draft, nil // acts of a jury or of the operator are open to every reader
 	}
 	setting, err := k.SettingOf(ctx, draft.Actor())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	verdict := len(draft.ModifiedResponse) > 0 && jury.IsModifiedVerdict(draft.ModifiedResponse)
-	if verdict && slices.Contains(pointers, "/modified_response") {
-		return nil, nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
+	if verdict && slices.Contains(draft.Apart(), "/modified_response") {
+		return nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
 	}
-	apart := pointers
+	apart, kinds := []string(nil), draft.Provable()
 	for _, pointer := range setting.Pointers {
 		switch {
 		case verdict && pointer == "/modified_response": // a verdict is never withheld
 		case !draft.Has(pointer):
 		case slices.Contains(draft.SealedApart, pointer):
 			if err := setting.madeProvable(draft, pointer); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		default:
 			apart = append(apart, pointer)
-			setting.add(kinds, pointer)
+			kind, provable := setting.Provable[pointer]
+			if _, asked := kinds[pointer]; provable && !asked { // what the draft itself asks for counts
+				kinds[pointer] = kind
+			}
 		}
 	}
-	slices.Sort(apart)
-	return slices.Compact(apart), kinds, nil
+	return draft.SealingApart(apart...).SealingProvable(kinds), nil
 }
 
 // A Setting names the members of an actor's payloads that are always sealed apart.
@@ -325,14 +326,6 @@ type Setting struct {
 	Actor    string                   `json:"actor"`              // agent_id or reviewer_id
 	Pointers []string                 `json:"pointers"`           // at least one, sorted
 	Provable map[string]property.Kind `json:"provable,omitempty"` // those of Pointers that are made provable, and their kinds
-}
-
-// add adds the kind of a member that the setting makes provable. What the draft itself asks for counts.
-func (s *Setting) add(kinds map[string]property.Kind, pointer string) {
-	kind, provable := s.Provable[pointer]
-	if _, asked := kinds[pointer]; provable && !asked {
-		kinds[pointer] = kind
-	}
 }
 
 // madeProvable returns an error unless a member that the actor sealed apart itself is provable as the setting wants.

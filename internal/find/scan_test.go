@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/find"
@@ -181,8 +182,8 @@ func (s *scanned) seated(t *testing.T, juror, model string) bool {
 	return in(jurors, juror) && in(asked, model)
 }
 
-func (s *scan) trialsOf(t *testing.T, q *find.Trials) (list []*scanned, counts find.Counts) {
-	counts = find.Counts{Verdicts: map[string]int{}, Outcomes: map[string]int{}}
+func (s *scan) trialsOf(t *testing.T, q *find.Trials) (list []*scanned, counts api.TrialCounts) {
+	counts = api.TrialCounts{Verdicts: map[string]int{}, Outcomes: map[string]int{}}
 	for _, one := range slices.Backward(s.trials) {
 		verdict, outcome := find.None, find.None
 		if one.Outcome != nil {
@@ -198,7 +199,7 @@ func (s *scan) trialsOf(t *testing.T, q *find.Trials) (list []*scanned, counts f
 		list = append(list, one)
 		counts.Total, counts.Verdicts[verdict], counts.Outcomes[outcome] = counts.Total+1, counts.Verdicts[verdict]+1, counts.Outcomes[outcome]+1
 		if one.NeedsPerson() {
-			counts.Needs++
+			counts.NeedsPerson++
 		}
 	}
 	score := func(s *scanned, none int) int {
@@ -380,7 +381,7 @@ func (a *asking) compareTrials(t *testing.T, when string, x *find.Index, trials 
 	var got []string
 	for pages := 0; ; pages++ {
 		listed := must.Get(q.Trials(t.Context(), trials, x, nil))(t)
-		if c := listed.Counts; c.Total != counts.Total || c.Needs != counts.Needs || c.AtMost || !maps.Equal(c.Verdicts, counts.Verdicts) || !maps.Equal(c.Outcomes, counts.Outcomes) {
+		if c := listed.Counts; c.Total != counts.Total || c.NeedsPerson != counts.NeedsPerson || c.AtMost || !maps.Equal(c.Verdicts, counts.Verdicts) || !maps.Equal(c.Outcomes, counts.Outcomes) {
 			t.Fatalf("%s: %v: counts %+v, but a scan counts %+v", when, values, c, counts)
 		}
 		for _, s := range listed.Trials {

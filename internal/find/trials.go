@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"jurat/api"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -139,30 +140,11 @@ func within(part string) func(name string) bool {
 	}
 }
 
-// Counts says how many trials a search finds.
-type Counts struct {
-	Total    int            `json:"total"`
-	AtMost   bool           `json:"atMost,omitzero"` // the text was not compared in all of them, so there may be fewer
-	Verdicts map[string]int `json:"verdicts"`        // by the jury's verdict, and none
-	Outcomes map[string]int `json:"outcomes"`        // by what counts
-	Needs    int            `json:"needsPerson"`
-}
-
-func (c *Counts) add(s *trial.Summary) {
-	verdict, outcome := positionsOf(s)
-	c.Total++
-	c.Verdicts[verdict]++
-	c.Outcomes[outcome]++
-	if s.NeedsPerson() {
-		c.Needs++
-	}
-}
-
 // A Listed is a page of trials.
 type Listed struct {
 	Trials []trial.Summary
-	Next   string // cursor of the next page; "": this is the last one
-	Counts Counts // of all pages
+	Next   string          // cursor of the next page; "": this is the last one
+	Counts api.TrialCounts // of all pages
 }
 
 // maxCompared is up to how many trials a text is compared in, so that the counts are exact.
@@ -190,7 +172,6 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && fits(s) && (seated == nil || seated[s.ID]) &&
 			(q.Text == "" || len(places[s.ID]) > 0)
 	})
-	listed := &Listed{Trials: []trial.Summary{}, Counts: Counts{Verdicts: map[string]int{}, Outcomes: map[string]int{}}}
 	var has func(*trial.Summary) (bool, error)
 	if q.Text != "" {
 		has = func(s *trial.Summary) (bool, error) { return x.anyHas(ctx, places[s.ID], q.Text) }
@@ -208,10 +189,16 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 	if err != nil {
 		return nil, err
 	}
-	listed.Counts.AtMost = has != nil
+	counts := api.TrialCounts{Total: len(all), AtMost: has != nil, Verdicts: map[string]int{}, Outcomes: map[string]int{}}
 	for i := range all {
-		listed.Counts.add(&all[i])
+		verdict, outcome := positionsOf(&all[i])
+		counts.Verdicts[verdict]++
+		counts.Outcomes[outcome]++
+		if all[i].NeedsPerson() {
+			counts.NeedsPerson++
+		}
 	}
+	listed := &Listed{Trials: []trial.Summary{}, Counts: counts}
 	return listed, q.page(listed, q.sorted(all), has)
 }
 

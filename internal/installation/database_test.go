@@ -346,16 +346,16 @@ func TestSettingsOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
 	succeeds(t, other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
-	if apart, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
-		t.Errorf("%v, %v", apart, err)
+	if d, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
+		t.Errorf("%v, %v", d, err)
 	}
 	list, err := i.Apart.Settings(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
 	succeeds(t, i.Apart.Unset(t.Context(), "nurse"))
-	if apart, _, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 0 {
-		t.Errorf("%v, %v", apart, err)
+	if d, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 0 {
+		t.Errorf("%v, %v", d, err)
 	}
 }
 
@@ -438,8 +438,8 @@ func wantKept(t *testing.T, c installation.Config, k kept) {
 		t.Errorf("it signs with %s, but signed with %s before", r.Payload.Signers[0].KeyID, k.signer)
 	}
 	wantDisclosed(t, i, k.apart, "/metadata/user")
-	if apart, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
-		t.Errorf("its setting is gone: %v, %v", apart, err)
+	if d, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
+		t.Errorf("its setting is gone: %v, %v", d, err)
 	}
 	must(i.Ledger.Checkpoint(t.Context()))
 	wantKinds(t, c)

@@ -531,11 +531,11 @@ func TestApartSettings(t *testing.T) {
 	p := note()
 	p.AgentID = "../nurse"
 	d := must(evidence.NewDraft(p))
-	if got, _, err := i.Apart.Apart(t.Context(), d.SealingApart("/response")); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
-		t.Errorf("%v, %v", got, err)
+	if got := must(i.Apart.Apart(t.Context(), d.SealingApart("/response"))).Apart(); !slices.Equal(got, []string{"/prompt", "/response"}) {
+		t.Error(got)
 	}
-	if got, _, err := i.Apart.Apart(t.Context(), draft(t)); err != nil || len(got) != 0 {
-		t.Errorf("of another actor: %v, %v", got, err)
+	if got := must(i.Apart.Apart(t.Context(), draft(t))).Apart(); len(got) != 0 {
+		t.Errorf("of another actor: %v", got)
 	}
 	for _, bad := range []erasure.Setting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
 		{Actor: "a", Pointers: []string{"/metadata"}}, {Actor: "a", Pointers: []string{"/metadata/"}}, {Actor: "a", Pointers: []string{"prompt"}}} {
@@ -551,7 +551,7 @@ func TestApartSettings(t *testing.T) {
 		`{"actor":"../nurse","pointers":["/prompt"],"x":1}`, `{"actor":"other","pointers":["/prompt"]}`} {
 		succeeds(t, os.WriteFile(files[0], []byte(text), 0o600))
 		// If a setting cannot be read, a value that it may want sealed apart must not be sealed openly.
-		if _, _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
+		if _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -564,23 +564,22 @@ func TestProvableSettings(t *testing.T) {
 	said := must(evidence.NewDraft(note()))
 	kinds := map[string]property.Kind{"/metadata/user": property.Text}
 	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}, Provable: kinds}))
-	pointers, got, err := i.Apart.Apart(t.Context(), said)
-	if err != nil || !slices.Equal(pointers, []string{"/metadata/user", "/prompt"}) || !maps.Equal(got, kinds) {
-		t.Errorf("%v, %v, %v", pointers, got, err)
+	if d := must(i.Apart.Apart(t.Context(), said)); !slices.Equal(d.Apart(), []string{"/metadata/user", "/prompt"}) || !maps.Equal(d.Provable(), kinds) {
+		t.Errorf("%v, %v", d.Apart(), d.Provable())
 	}
-	_, got, err = i.Apart.Apart(t.Context(), said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Date}))
-	if err != nil || got["/metadata/user"] != property.Date {
-		t.Errorf("what the draft asks for: %v, %v", got, err)
+	d := must(i.Apart.Apart(t.Context(), said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Date})))
+	if got := d.Provable()["/metadata/user"]; got != property.Date {
+		t.Errorf("what the draft asks for: %v", got)
 	}
 
 	own := must(said.SealingApart("/metadata/user").Seal(signing(t)))
 	var field *evidence.FieldError
-	if _, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload))); !errors.As(err, &field) || field.Field != "/metadata/user" {
+	if _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload))); !errors.As(err, &field) || field.Field != "/metadata/user" {
 		t.Errorf("sealed apart by the actor, and not provable: %v", err)
 	}
 	own = must(said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Text}).Seal(signing(t)))
-	if pointers, got, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload))); err != nil || !slices.Equal(pointers, []string{"/prompt"}) || len(got) != 0 {
-		t.Errorf("made provable by the actor: %v, %v, %v", pointers, got, err)
+	if d = must(i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload)))); !slices.Equal(d.Apart(), []string{"/prompt"}) || len(d.Provable()) != 0 {
+		t.Errorf("made provable by the actor: %v, %v", d.Apart(), d.Provable())
 	}
 
 	wantError(t, "unknown kind", property.ErrKind, i.Apart.Set(t.Context(), erasure.Setting{Actor: "a", Provable: map[string]property.Kind{"/metadata/b": "money"}}))

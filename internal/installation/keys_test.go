@@ -24,6 +24,7 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
@@ -447,8 +448,8 @@ func TestAcceptApart(t *testing.T) {
 	signer, key := ownKey(t, false)
 	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
 	now := time.Now()
-	r := must(draft(t).Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now, RecordID: must(evidence.NewRecordID(now, rand.Reader)),
-		Apart: []string{"/prompt", "/response"}, Random: rand.Reader}))
+	r := must(draft(t).SealingApart("/prompt", "/response").Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now,
+		RecordID: must(evidence.NewRecordID(now, rand.Reader)), Random: rand.Reader}))
 	r.Disclosures = nil
 	half := new(*r)
 	half.Payload.SealedApart = []string{"/prompt"} // as after a crash
@@ -471,7 +472,7 @@ func TestRotatedByTwo(t *testing.T) {
 	}
 	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)
-	if events := must(i.Ledger.KeyEvents(t.Context())); len(events) != 3 {
+	if events := must(i.Ledger.Chain(t.Context(), operator.KeysChain)); len(events) != 3 {
 		t.Errorf("%d events, want the first key's, and two rotations", len(events))
 	}
 	if files := keyFiles(t, c.Dir); len(files) != 2 { // of the fixture's agent, and of this one

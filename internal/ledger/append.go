@@ -149,9 +149,6 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 func (g *group) prepareLinks(ctx context.Context, chosen []*appending) error {
 	for _, a := range chosen {
 		for _, j := range a.judgings {
-			if j == nil {
-				continue
-			}
 			if err := g.links.Prepare(ctx, j); err != nil {
 				return err
 			}
@@ -163,10 +160,7 @@ func (g *group) prepareLinks(ctx context.Context, chosen []*appending) error {
 // lookAgain reads again what the links of the records are judged by, because it has changed.
 func (l *Ledger) lookAgain(ctx context.Context, a *appending) (err error) {
 	for i, j := range a.judgings {
-		if j == nil {
-			continue
-		}
-		if a.judgings[i], _, err = l.links.look(ctx, a.records[i]); err != nil {
+		if a.judgings[i], _, err = l.links.look(ctx, j.record); err != nil {
 			return err
 		}
 	}
@@ -316,9 +310,6 @@ func (g *group) judge(a *appending) error {
 		}
 	}
 	for _, j := range a.judgings {
-		if j == nil {
-			continue
-		}
 		if err := g.links.Judge(j, g.tree.head.Size, g.found.Chains); err != nil {
 			return err
 		}
@@ -385,7 +376,7 @@ type appending struct {
 	stamps   []storage.Stamp       // of earlier records
 	after    *chainEnd             // where a chain must end; nil: anywhere
 	judged   []judged              // whom each record judges
-	judgings []*judging            // what the links of each record are judged by; nil: they are not judged
+	judgings []*judging            // what the records are judged by whose links are judged
 	refused  error                 // why the committed records do not permit it
 	outcome  chan *outcome         // gets one, when it is known
 }
@@ -402,7 +393,6 @@ func newAppending(since time.Time, records []*evidence.Record, missing [][]Missi
 		row.Actor = storage.ActorOf(&record.Payload)
 		a.rows = append(a.rows, row)
 	}
-	a.judgings = make([]*judging, len(records))
 	return a
 }
 

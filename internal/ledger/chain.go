@@ -287,6 +287,7 @@ func (d *decisions) on(id string) []int64 {
 
 // A judging is what a record is judged by besides its chain: the records that it names, wherever they are.
 type judging struct {
+	record   *evidence.Record
 	link     verify.Linked
 	named    map[evidence.Digest]placedLink // those that were in the log when it was read
 	subjects []placedLink                   // the records that a review or delivery is about, if the log has them
@@ -298,7 +299,7 @@ type judging struct {
 // gather reads the records that r names. They never change, so no other writer has to wait. It returns an
 // *evidence.FieldError if r names too many.
 func (k *knownLinks) gather(ctx context.Context, r *evidence.Record) (*judging, error) {
-	j := &judging{link: verify.Link(r), named: map[evidence.Digest]placedLink{}, upTo: -1}
+	j := &judging{record: r, link: verify.Link(r), named: map[evidence.Digest]placedLink{}, upTo: -1}
 	digests := append([]evidence.Digest{r.Payload.PreviousRecord}, r.Payload.Saw...)
 	if len(digests) > maxNamed+1 {
 		return nil, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf("names %d records, but the log can check at most %d", len(r.Payload.Saw), maxNamed)}
@@ -500,16 +501,6 @@ func (k *knownLinks) prepare(ctx context.Context, j *judging, most int64) (s *ch
 		j.byAct, err = k.admissions.has(ctx, p.ChainID, p.Actor())
 	}
 	return s, err
-}
-
-// Judge returns an error if the record could not be appended now. Otherwise it returns what to judge the record by
-// once more when it gets its place.
-func (k *knownLinks) Judge(ctx context.Context, r *evidence.Record) (*judging, error) {
-	j, s, err := k.look(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return j, j.judge(s)
 }
 
 // look reads what a record is judged by. It returns an *evidence.FieldError for a record that names too many others.

@@ -18,15 +18,13 @@ import (
 // Checkpoint returns a signed checkpoint over all that is committed. If nothing was committed since the last one, it
 // returns that one, with the cosignatures of witnesses if it has any. It returns ErrReadOnly, wrapped, if a new one
 // is needed but cannot be signed or stored.
-func (l *Ledger) Checkpoint(ctx context.Context) (string, error) {
+func (l *Ledger) Checkpoint(ctx context.Context) (_ string, err error) {
+	defer fault.While(&err, "making checkpoint")
 	signed, err := l.checkpoint(ctx)
-	if err == nil {
-		signed, err = l.withCosignatures(ctx, signed)
-	}
 	if err != nil {
-		return "", fmt.Errorf("making checkpoint: %w", err)
+		return "", err
 	}
-	return signed, nil
+	return l.withCosignatures(ctx, signed)
 }
 
 func (l *Ledger) checkpoint(ctx context.Context) (string, error) {
@@ -170,12 +168,10 @@ func (l *Ledger) publish(ctx context.Context, signed string) (err error) {
 
 // Cosigned returns the last checkpoint that witnesses have cosigned, with their cosignatures, or "" if there is none.
 // It never covers more than the log has signed.
-func (l *Ledger) Cosigned(ctx context.Context) (string, error) {
+func (l *Ledger) Cosigned(ctx context.Context) (_ string, err error) {
+	defer fault.While(&err, "reading the cosigned checkpoint")
 	kept, err := l.cosigned(ctx)
-	if err != nil {
-		return "", fmt.Errorf("reading the cosigned checkpoint: %w", err)
-	}
-	return kept.signed, nil
+	return kept.signed, err
 }
 
 func (l *Ledger) cosigned(ctx context.Context) (signedHead, error) {

@@ -21,7 +21,6 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	expect "jurat/internal/must"
-	"jurat/property"
 )
 
 // keeper is a Keeper in memory. It can fail, and reads the log at each call.
@@ -44,8 +43,8 @@ func (k *keeper) Keep(ctx context.Context, r *evidence.Record) error {
 	return k.broken
 }
 
-func (k *keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error) {
-	return slices.Concat(draft.Apart(), k.always), draft.Provable(), nil
+func (k *keeper) Apart(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, error) {
+	return draft.SealingApart(k.always...), nil
 }
 
 func (k *keeper) Forget(ctx context.Context, r *evidence.Record) error {
@@ -515,8 +514,8 @@ func TestLogRefusesEvents(t *testing.T) {
 func (o *owner) apart(t *testing.T) *evidence.Record {
 	t.Helper()
 	now := time.Now()
-	r := must(must(evidence.ParseDraft(signedDraft(o.name))).Seal(evidence.Sealing{Signers: o.signers, Time: now,
-		RecordID: must(evidence.NewRecordID(now, rand.Reader)), Apart: []string{"/prompt"}, Random: rand.Reader}))
+	r := must(must(evidence.ParseDraft(signedDraft(o.name))).SealingApart("/prompt").Seal(evidence.Sealing{Signers: o.signers, Time: now,
+		RecordID: must(evidence.NewRecordID(now, rand.Reader)), Random: rand.Reader}))
 	r.Disclosures = nil
 	return r
 }

@@ -70,32 +70,6 @@ func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
 	return keys, nil
 }
 
-// A KeyEvent is an act of the operator on a key.
-type KeyEvent struct {
-	Record *evidence.Record
-	Body   operator.KeyEventBody
-}
-
-// KeyEvents returns the key events of the log, in log order.
-func (l *Ledger) KeyEvents(ctx context.Context) ([]KeyEvent, error) {
-	records, err := l.Chain(ctx, operator.KeysChain)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var events []KeyEvent
-	for _, r := range records {
-		body, err := operator.Read[operator.KeyEventBody](&r.Payload)
-		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-		}
-		events = append(events, KeyEvent{Record: r, Body: *body})
-	}
-	return events, nil
-}
-
 // admit returns an error if a signer of these records may not sign now, or if a key event among them does not fit the
 // earlier ones.
 func admit(keys *keys.History, records []*evidence.Record, now func() time.Time) error {

@@ -76,7 +76,6 @@ import (
 	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
-	"jurat/property"
 )
 
 var (
@@ -124,9 +123,9 @@ type Published interface {
 
 // A Keeper decides what is sealed apart, and keeps what opens it.
 type Keeper interface {
-	// Apart lists the members of a draft that are sealed apart, and with their kinds those that are made provable:
-	// those that it names itself, and those that always are for its actor.
-	Apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error)
+	// Apart returns a draft that names the members to seal apart, and those to make provable: those that it names
+	// itself, and those that always are for its actor.
+	Apart(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, error)
 	// Keep stores the record's disclosures, durably. The record is committed only after that. For a record without
 	// disclosures it stores that they were never here. It can be called again for the same record, also after a
 	// crash.

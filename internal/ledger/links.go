@@ -182,20 +182,19 @@ func (b *linkBatch) Commit() {
 //
 // It reports whether the draft is bound to the record whose id it gives. A delivery without an id is about what it
 // saw, and is bound by that. Drafts of other acts are returned unchanged, as bound.
-func (k *knownLinks) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
-	decides := draft.ActionType == evidence.HumanReview || draft.ActionType == evidence.Delivery
-	if !decides {
+func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
+	if !decides(&draft.Payload) {
 		return draft, true, nil
 	}
 	if draft.ApprovalStatus == evidence.Rejected && draft.ModifiedResponse != nil {
 		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "a review that rejects must not give a response: leave it out, or approve with modifications"}
 	}
 	if draft.OriginalResponseID == "" {
-		return draft, true, k.sawItsTrial(ctx, draft)
+		return draft, true, l.sawItsTrial(ctx, draft)
 	}
-	original, err := k.record(k.store.ByRecordID(ctx, draft.OriginalResponseID))
+	original, err := l.Record(ctx, draft.OriginalResponseID)
 	if errors.Is(err, ErrNotFound) {
-		return draft, false, cmp.Or(ofItsTrial(draft, ""), k.aboutSomethingElse(ctx, draft))
+		return draft, false, cmp.Or(ofItsTrial(draft, ""), l.aboutSomethingElse(ctx, draft))
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("binding %s: %w", draft.ActionType, err)
@@ -207,7 +206,7 @@ func (k *knownLinks) Bind(ctx context.Context, draft *evidence.Draft) (*evidence
 		return nil, false, err
 	}
 	switch {
-	case slices.Contains(named(draft), original.Digest):
+	case draft.PreviousRecord == original.Digest, slices.Contains(draft.Saw, original.Digest):
 		return draft, true, nil
 	case draft.Saw != nil:
 		return nil, false, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf(
@@ -217,13 +216,6 @@ func (k *knownLinks) Bind(ctx context.Context, draft *evidence.Draft) (*evidence
 	p.Saw = []evidence.Digest{original.Digest}
 	bound, err := evidence.NewDraft(p)
 	return bound, true, err
-}
-
-func (k *knownLinks) record(row storage.Row, err error) (*evidence.Record, error) {
-	if err != nil {
-		return nil, err
-	}
-	return row.Record()
 }
 
 // fits refuses a review that verification would refute as long as its original is there.
@@ -271,9 +263,9 @@ func ofItsTrial(draft *evidence.Draft, chain string) error {
 }
 
 // sawItsTrial refuses a draft for a trial's chain that names no record by id and saw none of the trial.
-func (k *knownLinks) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
+func (l *Ledger) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
 	for _, digest := range draft.Saw {
-		r, err := k.record(k.store.ByDigest(ctx, digest))
+		r, err := l.RecordByDigest(ctx, digest)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("binding %s: %w", draft.ActionType, err)
 		}
@@ -284,16 +276,12 @@ func (k *knownLinks) sawItsTrial(ctx context.Context, draft *evidence.Draft) err
 	return ofItsTrial(draft, "")
 }
 
-func named(draft *evidence.Draft) []evidence.Digest {
-	return append([]evidence.Digest{draft.PreviousRecord}, draft.Saw...)
-}
-
 // aboutSomethingElse refuses a draft whose digests are all of other records, if this log lacks the record whose id it
 // gives.
-func (k *knownLinks) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
+func (l *Ledger) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
 	other := ""
 	for _, digest := range draft.Saw {
-		r, err := k.record(k.store.ByDigest(ctx, digest))
+		r, err := l.RecordByDigest(ctx, digest)
 		if errors.Is(err, ErrNotFound) {
 			return nil // this can be the record
 		}

@@ -92,18 +92,6 @@ type LateStamp struct {
 	By        string // the authority that gave it; "": the one that the record waits for
 }
 
-func (s *LateStamp) by() string {
-	if s.By == "" {
-		return s.Authority
-	}
-	return s.By
-}
-
-type settlement struct {
-	record    evidence.Digest
-	authority string
-}
-
 // Settle adds time stamps to the records that wait for them, or renewals, at most operator.MaxLateStamps. It seals a
 // late_stamp act about them in the same transaction: a crash leaves all of it or nothing. The caller has verified the
 // stamps. Settle leaves out a record that another process has stamped meanwhile, and returns how many it stamped.
@@ -116,14 +104,15 @@ func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 	if len(stamps) > operator.MaxLateStamps {
 		return 0, fmt.Errorf("%d stamps at once, want at most %d", len(stamps), operator.MaxLateStamps)
 	}
-	seen := map[settlement]bool{}
-	for i := range stamps {
-		if err := stamps[i].check(); err != nil {
-			return 0, err
+	seen := map[string]bool{}
+	for _, s := range stamps {
+		r := s.Record
+		if _, err := evidence.OpenParts(r.Canonical(), r.Signatures, append(slices.Clone(r.Timestamps), s.Timestamp)); err != nil {
+			return 0, fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}
-		wait := settlement{stamps[i].Record.Digest, stamps[i].Authority}
-		if wait.authority != "" && seen[wait] { // the second would look like a conflict with another process
-			return 0, fmt.Errorf("two stamps for record %s, which waits for one by %s", stamps[i].Record.Payload.RecordID, wait.authority)
+		wait := r.Digest.String() + s.Authority
+		if s.Authority != "" && seen[wait] { // the second would look like a conflict with another process
+			return 0, fmt.Errorf("two stamps for record %s, which waits for one by %s", r.Payload.RecordID, s.Authority)
 		}
 		seen[wait] = true
 	}
@@ -140,16 +129,6 @@ func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 		}
 		// Another process has stamped one of them meanwhile, so this loop ends.
 	}
-}
-
-// check returns an error if the record could not be read with this time stamp.
-func (s *LateStamp) check() error {
-	r := s.Record
-	_, err := evidence.OpenParts(r.Canonical(), r.Signatures, append(slices.Clone(r.Timestamps), s.Timestamp))
-	if err != nil {
-		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-	}
-	return nil
 }
 
 func (l *Ledger) stillWaiting(ctx context.Context, stamps []LateStamp) ([]LateStamp, error) {
@@ -175,8 +154,10 @@ func (l *Ledger) stillWaiting(ctx context.Context, stamps []LateStamp) ([]LateSt
 func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evidence.Signer) error {
 	var body operator.LateStampBody
 	var saw []evidence.Digest
+	var late []storage.Stamp
 	for _, s := range stamps {
-		body.Stamps = append(body.Stamps, operator.LateStamped{Authority: s.by(), Kind: s.Timestamp.Kind,
+		late = append(late, storage.Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
+		body.Stamps = append(body.Stamps, operator.LateStamped{Authority: cmp.Or(s.By, s.Authority), Kind: s.Timestamp.Kind,
 			Record: s.Record.Digest, Token: evidence.DigestOf(s.Timestamp.Token)})
 		if !slices.Contains(saw, s.Record.Digest) {
 			saw = append(saw, s.Record.Digest)
@@ -189,10 +170,6 @@ func (l *Ledger) sealLateStamp(ctx context.Context, stamps []LateStamp, by []evi
 	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		return err
-	}
-	var late []storage.Stamp
-	for _, s := range stamps {
-		late = append(late, storage.Stamp{Index: s.Index, Authority: s.Authority, Timestamp: s.Timestamp})
 	}
 	_, err = l.sealWith(ctx, draft, by, late)
 	return err

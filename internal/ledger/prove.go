@@ -49,10 +49,7 @@ func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (_ *evi
 // ProveOne returns a copy of a record with the proof of its place and the checkpoints, which it chooses as Prove does.
 // Its errors are those of Prove.
 func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
-	return alone(l.Prove(ctx, record))
-}
-
-func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
+	bundle, err := l.Prove(ctx, record)
 	if err != nil {
 		return nil, err
 	}

@@ -161,12 +161,6 @@ func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, er
 	return storage.ExactRows(ctx, l.cfg.Store, from, n)
 }
 
-// Bind is knownLinks.Bind: it binds a review or delivery to the record that it is about. Its errors are those of
-// knownLinks.Bind.
-func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
-	return l.links.Bind(ctx, draft)
-}
-
 // Index returns the record's place in the log. It returns ErrNotFound, wrapped, also if the log has the same payload
 // with other signatures.
 func (l *Ledger) Index(ctx context.Context, record *evidence.Record) (int64, error) {

@@ -12,7 +12,6 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/names"
-	"jurat/property"
 )
 
 // Seal completes a draft, signs it with these signers in this order, has it stamped, and appends the record to the
@@ -81,12 +80,12 @@ func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
-	apart, provable, err := l.apart(ctx, draft)
+	draft, err = l.apart(ctx, draft)
 	if err != nil {
 		return nil, err
 	}
 	now := l.cfg.Now()
-	record, err := l.signed(draft, now, evidence.Sealing{Signers: by, Time: least, Apart: apart, Provable: provable})
+	record, err := l.signed(draft, now, evidence.Sealing{Signers: by, Time: least})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +109,7 @@ func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.
 	if err != nil {
 		return nil, err
 	}
-	judging, err := l.mayFollow(ctx, record)
+	judgings, err := l.mayFollow(ctx, record)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +119,7 @@ func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.
 		return nil, err
 	}
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
-	a.stamps, a.judgings[0] = stamps, judging
+	a.stamps, a.judgings = stamps, judgings
 	return a, nil
 }
 
@@ -167,11 +166,10 @@ func (k *keeping) end(ctx context.Context, err *error) {
 	*err = errors.Join(*err, k.ledger.cfg.Apart.Forget(context.WithoutCancel(ctx), k.record))
 }
 
-// apart lists what is sealed apart in a draft, and what of that is made provable. It asks the keeper here, so that no
-// caller can forget it.
-func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error) {
+// apart returns a draft that names what is sealed apart. It asks the keeper here, so that no caller can forget it.
+func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, error) {
 	if l.cfg.Apart == nil {
-		return draft.Apart(), draft.Provable(), nil
+		return draft, nil
 	}
 	return l.cfg.Apart.Apart(ctx, draft)
 }
@@ -293,7 +291,7 @@ func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (_ *eviden
 	if err := l.isNew(ctx, record); err != nil { // before it costs a time stamp
 		return nil, err
 	}
-	judging, err := l.mayFollow(ctx, record)
+	judgings, err := l.mayFollow(ctx, record)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +309,7 @@ func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (_ *eviden
 	}
 	// The transaction checks what has happened to a key since.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
-	a.judgings[0] = judging
+	a.judgings = judgings
 	if err := l.append(ctx, a); err != nil {
 		return nil, err
 	}
@@ -351,11 +349,10 @@ func (l *Ledger) nothingOpen(ctx context.Context, signed *evidence.Record) error
 	if err != nil {
 		return err
 	}
-	open, _, err := l.apart(ctx, draft)
-	if err != nil || len(open) == 0 {
+	if draft, err = l.apart(ctx, draft); err != nil || len(draft.Apart()) == 0 {
 		return err
 	}
-	return &evidence.FieldError{Field: strings.TrimPrefix(open[0], "/"), Reason: fmt.Sprintf(
+	return &evidence.FieldError{Field: strings.TrimPrefix(draft.Apart()[0], "/"), Reason: fmt.Sprintf(
 		"is always to be sealed apart for %q, but was signed open: its owner must seal it apart before signing", draft.Actor())}
 }
 
@@ -404,15 +401,19 @@ func normal(r *evidence.Record) (*evidence.Record, error) {
 }
 
 // mayFollow refuses a record that could not be appended, before it costs a time stamp. It returns what to judge its
-// links by once more when it gets its place, or nil if its links are not judged.
-func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) (*judging, error) {
+// links by once more when it gets its place, or nothing if its links are not judged.
+func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) ([]*judging, error) {
 	if l.cfg.UnsafeContradictions || !linksJudged(&record.Payload) {
 		return nil, nil
 	}
 	if err := l.isNew(ctx, record); err != nil {
 		return nil, err
 	}
-	return l.links.Judge(ctx, record)
+	j, s, err := l.links.look(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	return []*judging{j}, j.judge(s)
 }
 
 // isNew returns a *DuplicateError if the log has the record, or another record with its id.

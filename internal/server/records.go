@@ -396,7 +396,7 @@ func cursorOf(r *http.Request) (int64, error) {
 // list reads from an index of the log until the page is full or the scan limit is reached. It reads no payload.
 func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, limit int) (api.Listing, error) {
 	listing, looked := api.Listing{Records: []api.Entry{}}, 0
-	for b, err := range s.config.Installation.Ledger.Briefs().List(ctx, brief.Listing{From: from, Chain: chain}) {
+	for b, err := range s.config.Installation.Ledger.Briefs().List(ctx, from, chain) {
 		if err != nil {
 			return listing, err
 		}

@@ -241,6 +241,35 @@ func Key(link Link, name string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
+// A tie is what one record names of another, or is named by.
+type tie struct {
+	by   Link
+	name string
+}
+
+// own lists by what others name a record.
+func (b *Brief) own() []tie {
+	ties := []tie{{ByDigest, string(b.Digest[:])}, {ByID, b.RecordID}}
+	if b.RequestID != "" {
+		ties = append(ties, tie{ByParent, b.RequestID})
+	}
+	return ties
+}
+
+// others lists what a record names of others.
+func (b *Brief) others() (ties []tie) {
+	if b.Original != "" {
+		ties = append(ties, tie{ByID, b.Original})
+	}
+	if b.Parent != "" {
+		ties = append(ties, tie{ByParent, b.Parent})
+	}
+	for _, d := range b.Names {
+		ties = append(ties, tie{ByDigest, string(d[:])})
+	}
+	return ties
+}
+
 // Keys are the keys by which a record is found, sorted and each once. It returns none for a record that is apart or
 // expired, which is found by its chain alone.
 func (b *Brief) Keys() []int64 {
@@ -248,13 +277,11 @@ func (b *Brief) Keys() []int64 {
 		return nil
 	}
 	var keys []int64
-	for link, name := range map[Link]string{ByID: b.Original, ByParent: b.Parent, ByRequest: b.RequestID} {
-		if name != "" {
-			keys = append(keys, Key(link, name))
-		}
+	if b.RequestID != "" {
+		keys = append(keys, Key(ByRequest, b.RequestID))
 	}
-	for _, d := range b.Names {
-		keys = append(keys, Key(ByDigest, string(d[:])))
+	for _, t := range b.others() {
+		keys = append(keys, Key(t.by, t.name))
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
@@ -318,17 +345,11 @@ func (x *Index) briefOfRecord(ctx context.Context, index int64) (*Brief, error) 
 // listPage is how many briefs are read at once.
 const listPage = 256
 
-// A Listing selects what List lists.
-type Listing struct {
-	From  int64
-	Chain string // only this chain; "": the whole log
-}
-
-// List iterates over the briefs of the log in log order. It skips expired records and does not read the names of
-// records. It ends after an error.
-func (x *Index) List(ctx context.Context, of Listing) iter.Seq2[*Brief, error] {
+// List iterates over the briefs of a chain, or of the log ("") in log order, from an index on. It skips expired records and
+// does not read the names of records. It ends after an error.
+func (x *Index) List(ctx context.Context, from int64, chain string) iter.Seq2[*Brief, error] {
 	return func(yield func(*Brief, error) bool) {
-		for b, err := range x.each(ctx, storage.BriefQuery{From: max(0, of.From), Chain: of.Chain}) {
+		for b, err := range x.each(ctx, storage.BriefQuery{From: max(0, from), Chain: chain}) {
 			if err != nil {
 				yield(nil, fmt.Errorf("listing the log: %w", err))
 				return

@@ -90,23 +90,17 @@ type gathering struct {
 	may   May
 	cut   error
 
-	alone    []int64 // places of a chain that is returned alone; nil: linked records are gathered as well
-	has      map[int64]bool
-	frontier []*Brief           // gathered, but its links are not followed yet
-	looked   map[int64]bool     // gathered, or rejected for good
-	refused  map[string][]int64 // by actor: deliveries that count once a record of the actor is gathered
-	again    []int64            // those of them that count now
-	seenAt   int                // how many records were read
-	closed   map[string]bool    // chains that are gathered, or cannot be
-	linkage
-}
-
-// linkage is what the gathered records are linked by.
-type linkage struct {
-	ids, named          map[string]bool // record ids: gathered, and named by original_response_id
-	digests, seen       map[evidence.Digest]bool
-	requests, parentsOf map[string]bool // request ids of gathered records, and of those that they call their parents
-	actors              map[string]bool // the actors of gathered records
+	alone      []int64 // places of a chain that is returned alone; nil: linked records are gathered as well
+	has        map[int64]bool
+	frontier   []*Brief           // gathered, but its links are not followed yet
+	looked     map[int64]bool     // gathered, or rejected for good
+	refused    map[string][]int64 // by actor: deliveries that count once a record of the actor is gathered
+	again      []int64            // those of them that count now
+	seenAt     int                // how many records were read
+	closed     map[string]bool    // chains that are gathered, or cannot be
+	are, named map[tie]bool       // by what others name the gathered records, and what these name of others
+	digests    int                // among the latter
+	actors     map[string]bool    // of the gathered records
 }
 
 func newGathering(x *Index, may May) *gathering {
@@ -114,8 +108,7 @@ func newGathering(x *Index, may May) *gathering {
 		may = func(context.Context, *Brief) (bool, error) { return true, nil }
 	}
 	return &gathering{index: x, may: may, has: map[int64]bool{}, looked: map[int64]bool{}, refused: map[string][]int64{}, closed: map[string]bool{},
-		linkage: linkage{ids: map[string]bool{}, named: map[string]bool{}, digests: map[evidence.Digest]bool{}, seen: map[evidence.Digest]bool{},
-			requests: map[string]bool{}, parentsOf: map[string]bool{}, actors: map[string]bool{}}}
+		are: map[tie]bool{}, named: map[tie]bool{}, actors: map[string]bool{}}
 }
 
 // begin gathers the record that the caller asked for, and its chain if it is in one.
@@ -212,23 +205,23 @@ func (g *gathering) cutAt(format string, args ...any) {
 func (g *gathering) add(b *Brief) {
 	g.has[b.Index], g.looked[b.Index] = true, true
 	g.frontier = append(g.frontier, b)
-	g.ids[b.RecordID], g.digests[b.Digest] = true, true
 	if !g.actors[b.Actor] {
 		g.actors[b.Actor] = true
 		g.again = append(g.again, g.refused[b.Actor]...)
 		delete(g.refused, b.Actor)
 	}
-	if len(g.seen)+len(b.Names) > maxSeen {
+	if g.digests+len(b.Names) > maxSeen {
 		g.cutAt("more than %d records are named", maxSeen)
 		b.Names = nil
 	}
-	for _, d := range b.Names {
-		g.seen[d] = true
-	}
-	for name, in := range map[string]map[string]bool{b.Original: g.named, b.RequestID: g.requests, b.Parent: g.parentsOf} {
-		if name != "" {
-			in[name] = true
+	for _, t := range b.others() {
+		if t.by == ByDigest && !g.named[t] {
+			g.digests++
 		}
+		g.named[t] = true
+	}
+	for _, t := range b.own() {
+		g.are[t] = true
 	}
 	if b.More {
 		g.cutAt("record %s names more than %d records", b.RecordID, MaxNames)
@@ -262,15 +255,14 @@ func lookupOf(page []*Brief) storage.Lookup {
 	q := storage.Lookup{Most: maxCandidates + 1}
 	for _, b := range page {
 		q.Digests = append(q.Digests, b.Names...)
-		q.Keys = append(q.Keys, Key(ByDigest, string(b.Digest[:])), Key(ByID, b.RecordID))
 		if b.Original != "" {
 			q.RecordIDs = append(q.RecordIDs, b.Original)
 		}
-		if b.RequestID != "" {
-			q.Keys = append(q.Keys, Key(ByParent, b.RequestID))
-		}
 		if b.Parent != "" {
 			q.Keys = append(q.Keys, Key(ByRequest, b.Parent))
+		}
+		for _, t := range b.own() {
+			q.Keys = append(q.Keys, Key(t.by, t.name))
 		}
 	}
 	slices.Sort(q.Keys)
@@ -319,7 +311,7 @@ func (g *gathering) consider(ctx context.Context, b *Brief) error {
 		g.looked[b.Index] = true
 		return nil
 	}
-	if !g.links(b) && !g.isLinked(b) {
+	if !g.linked(b) {
 		return nil // a later round finds it again if a record linked to it is gathered
 	}
 	g.looked[b.Index] = true
@@ -352,16 +344,8 @@ func (g *gathering) consider(ctx context.Context, b *Brief) error {
 	return nil
 }
 
-// links reports whether a record links to a gathered one.
-func (k *linkage) links(b *Brief) bool {
-	if b.Action == evidence.Delivery && !k.actors[b.Actor] {
-		return false // anyone with a copy of an answer can name it; only its author delivers it
-	}
-	named := slices.ContainsFunc(b.Names, func(d evidence.Digest) bool { return k.digests[d] })
-	return named || k.ids[b.Original] || k.requests[b.Parent]
-}
-
-// isLinked reports whether a gathered record links to this one.
-func (k *linkage) isLinked(b *Brief) bool {
-	return k.seen[b.Digest] || k.named[b.RecordID] || k.parentsOf[b.RequestID]
+// linked reports whether a record and a gathered one are linked. Anyone with a copy of an answer can name it, and only its author delivers it.
+func (g *gathering) linked(b *Brief) bool {
+	names := b.Action != evidence.Delivery || g.actors[b.Actor]
+	return names && slices.ContainsFunc(b.others(), func(t tie) bool { return g.are[t] }) || slices.ContainsFunc(b.own(), func(t tie) bool { return g.named[t] })
 }
