@@ -225,13 +225,13 @@ func (i *itemSum) take(of string, part *Node, piece string) error {
 }
 
 // begin takes an answer without its items.
-func (r *responsesSum) begin(answer *Node) { maps.Copy(r.whole, answer.raw()) }
+func (r *responsesSum) begin(answer *Node) { maps.Copy(r.whole, answer.ByName()) }
 
 // output are the items that the pieces make.
 func (r *responsesSum) output() parts {
 	list := parts{}
 	for number, i := range r.items {
-		item, said := i.item.raw(), i.said()
+		item, said := i.item.ByName(), i.said()
 		maps.Copy(item, i.pieces)
 		if len(said) > 0 {
 			item["content"] = said
@@ -437,7 +437,7 @@ func (p *pieced) take(s *sum, part *Node) error {
 		if args != nil && !args.Empty() {
 			p.open["args"] = args.Raw()
 		}
-		whole := part.raw()
+		whole := part.ByName()
 		delete(whole, "function_call")
 		whole["functionCall"] = p.open
 		p.add(whole)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,9 +196,12 @@ func (t *tokens) readArray(n *Node) error {
 	return err
 }
 
-// Raw returns the value as written in the file. A value that was put together from several is written anew.
+// Raw returns the value as written in the file; nil: there is none. A value that was put together from several is written anew.
 func (n *Node) Raw() jsontext.Value {
-	if !n.joined {
+	switch {
+	case n == nil:
+		return nil
+	case !n.joined:
 		return jsontext.Value(n.doc.raw[n.Offset:n.End])
 	}
 	var b bytes.Buffer
@@ -260,8 +262,8 @@ func (n *Node) OneOrMore() []*Node {
 	return n.List()
 }
 
-// raw are the members of an object, as they are written; none of everything else.
-func (n *Node) raw() map[string]any {
+// ByName are the members of an object, as they are written; none of everything else.
+func (n *Node) ByName() map[string]any {
 	members := map[string]any{}
 	if n != nil {
 		for i, name := range n.Names {
@@ -269,6 +271,22 @@ func (n *Node) raw() map[string]any {
 		}
 	}
 	return members
+}
+
+// Within returns a member that is an object, or nil.
+func (n *Node) Within(name string) *Node {
+	if !n.Has(name, '{') {
+		return nil
+	}
+	return n.Get(name)
+}
+
+// IsConversation reports whether an object is a whole conversation, and not one of its messages.
+func (n *Node) IsConversation() bool {
+	if n.Has("role", '"') || n.Has("parts", '[') {
+		return false
+	}
+	return n.Has("messages", '[') || n.Has("history", '[') || n.Has("contents", '[') || n.Has("task", '{') || n.Has("input", '[') || n.Has("input", '"') && n.Has("output", '[')
 }
 
 // Get returns a member of an object, or nil.
@@ -290,13 +308,17 @@ func (n *Node) Has(name string, kind jsontext.Kind) bool {
 	return m != nil && m.Kind == kind
 }
 
-// Brief returns a member that is a text or a number, at most 200 bytes of it.
-func (n *Node) Brief(name string) string {
-	m := n.Get(name)
-	if m == nil {
+// Brief returns a member in brief.
+func (n *Node) Brief(name string) string { return Brief(n.Get(name).Raw()) }
+
+// Brief is a text or a number, at most 200 bytes of it; "" for every other value.
+func Brief(v jsontext.Value) string {
+	const most = 200
+	text := string(v)
+	if kind := v.Kind(); kind != '0' && (kind != '"' || json.Unmarshal(v, &text, lenient) != nil) {
 		return ""
 	}
-	return Object{name: m.Raw()}.Brief(name)
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // Absent reports whether a member is missing or null. Every format here treats the two alike.
@@ -479,69 +501,11 @@ func inWords(syntax *evidence.SyntaxError) string {
 // lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// An Object is the members of a JSON object, as most libraries read it.
-type Object map[string]jsontext.Value
-
 // ObjectOf reads an object; nil: it is none.
-func ObjectOf(v jsontext.Value) Object {
-	var o Object
-	if v.Kind() != '{' || json.Unmarshal(v, &o, lenient) != nil {
+func ObjectOf(v jsontext.Value) *Node {
+	if v.Kind() != '{' || !v.IsValid(lenient) {
 		return nil
 	}
-	return o
-}
-
-// Values are the elements of an array; nil: it is none.
-func Values(v jsontext.Value) (list []jsontext.Value) {
-	if v.Kind() != '[' || json.Unmarshal(v, &list, lenient) != nil {
-		return nil
-	}
-	return list
-}
-
-// Has reports whether a member is of a kind.
-func (o Object) Has(name string, kind jsontext.Kind) bool {
-	v, there := o[name]
-	return there && v.Kind() == kind
-}
-
-// Within returns the members of a member that is an object; nil: it is none.
-func (o Object) Within(name string) Object { return ObjectOf(o[name]) }
-
-// Word returns a member that is a text; "" for any other.
-func (o Object) Word(name string) (text string) {
-	if v := o[name]; v.Kind() != '"' || json.Unmarshal(v, &text, lenient) != nil {
-		return ""
-	}
-	return text
-}
-
-// Brief returns a member that is a text or a number, at most 200 bytes of it.
-func (o Object) Brief(name string) string {
-	const most = 200
-	text := o.Word(name)
-	if o.Has(name, '0') {
-		text = string(o[name])
-	}
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
-}
-
-// IsConversation reports whether an object is a whole conversation, and not one of its messages.
-func (o Object) IsConversation() bool {
-	if o.Has("role", '"') || o.Has("parts", '[') {
-		return false
-	}
-	return o.Has("messages", '[') || o.Has("history", '[') || o.Has("contents", '[') || o.Has("task", '{') || o.Has("input", '[') || o.Has("input", '"') && o.Has("output", '[')
-}
-
-// Names are the names of the members, sorted.
-func (o Object) Names() []string { return slices.Sorted(maps.Keys(o)) }
-
-// Value returns the object as a value.
-func (o Object) Value() jsontext.Value {
-	doc, err := json.Marshal(o, lenient, json.Deterministic(true))
-	if err != nil {
-		return nil
-	}
-	return doc
+	n, _ := ReadLenient(v) // it is valid
+	return n
 }

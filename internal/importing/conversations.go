@@ -61,18 +61,16 @@ func (r *reader) conversation(number int, place string, v jsontext.Value) error 
 	}
 	top := unit{requested: o.Brief("model")}
 	if o.Has("usage", '{') {
-		top.usage = o["usage"]
+		top.usage = o.Get("usage").Raw()
 	}
 	return r.cases(name, place, v, found, top)
 }
 
-func first(o object, names ...string) string {
+func first(o *convo.Node, names ...string) (text string) {
 	for _, name := range names {
-		if text := o.Brief(name); text != "" {
-			return text
-		}
+		text = cmp.Or(text, o.Brief(name))
 	}
-	return ""
+	return text
 }
 
 // cases gives the exchanges of conversations that were read from one value. What top says is said of each answer; its usage is that of the last.
@@ -142,7 +140,7 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 
 // isPromptfooResult recognises a result of promptfoo in a line of its own:
 // https://www.promptfoo.dev/docs/configuration/reference/#evaluateresult.
-func isPromptfooResult(o object) bool {
+func isPromptfooResult(o *convo.Node) bool {
 	return o.Has("prompt", '{') && (o.Has("response", '{') || o.Has("error", '"')) && (o.Has("vars", '{') || o.Has("testIdx", '0') || o.Has("testCase", '{'))
 }
 
@@ -155,15 +153,15 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 	response := o.Within("response")
 	top := unit{requested: cmp.Or(o.Within("provider").Brief("id"), o.Brief("provider")), failed: response.Brief("error"), lacks: changed(o, response)}
 	if response.Has("tokenUsage", '{') {
-		top.usage = response["tokenUsage"]
+		top.usage = response.Get("tokenUsage").Raw()
 	}
 	data := v
-	unanswered := response["output"] == nil || response.Has("output", 'n')
+	unanswered := response.Get("output").Absent()
 	if unanswered { // of a result with an output, the error is that a check failed
 		top.failed = cmp.Or(o.Brief("error"), top.failed)
 	}
 	if unanswered && top.failed != "" { // what was asked is evidence, also without an answer
-		data = jsonOf(map[string]jsontext.Value{"prompt": o["prompt"], "response": jsontext.Value(`{"output":""}`)})
+		data = jsonOf(map[string]jsontext.Value{"prompt": o.Get("prompt").Raw(), "response": jsontext.Value(`{"output":""}`)})
 	}
 	whole := slices.Concat([]byte(`{"results":[`), data, []byte(`]}`))
 	found, err := r.readCases(place, whole, "")
@@ -192,9 +190,9 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 }
 
 // changed lists how the output of a result may be other than what the agent answered to this call.
-func changed(o, response object) (lacks []string) {
-	for _, options := range []object{o.Within("testCase").Within("options"), o.Within("prompt").Within("config")} {
-		if lacks == nil && (options["transform"] != nil || options["postprocess"] != nil) {
+func changed(o, response *convo.Node) (lacks []string) {
+	for _, options := range []*convo.Node{o.Within("testCase").Within("options"), o.Within("prompt").Within("config")} {
+		if lacks == nil && (options.Get("transform") != nil || options.Get("postprocess") != nil) {
 			lacks = lacking(lacks, "the output as the agent gave it: the evaluation changed it before it was written")
 		}
 	}
@@ -202,16 +200,16 @@ func changed(o, response object) (lacks []string) {
 		lacks = lacking(lacks, "a call of its own: the answer is one that was given before, and kept")
 	}
 	const failed = "2" // promptfoo's ResultFailureReason: 1 is a failed check, 2 an error
-	if o.Brief("failureReason") == failed && response["output"] != nil && o.Brief("error") != "" {
+	if o.Brief("failureReason") == failed && response.Get("output") != nil && o.Brief("error") != "" {
 		lacks = lacking(lacks, "whether all went well: the entry of the file says that there was an error")
 	}
 	return lacks
 }
 
-func turns(o object) bool {
-	for _, metadata := range []object{o.Within("response").Within("metadata"), o.Within("metadata")} {
+func turns(o *convo.Node) bool {
+	for _, metadata := range []*convo.Node{o.Within("response").Within("metadata"), o.Within("metadata")} {
 		for _, name := range []string{"messages", "redteamHistory"} {
-			if len(convo.Values(metadata[name])) > 0 {
+			if len(metadata.Get(name).List()) > 0 {
 				return true
 			}
 		}
@@ -222,7 +220,7 @@ func turns(o object) bool {
 // sample reads a sample of Inspect. See https://inspect.aisi.org.uk/reference/inspect_ai.log.html (EvalSample).
 func (r *reader) sample(number int, place string, v jsontext.Value) error {
 	o := convo.ObjectOf(v)
-	if o.Has("messages", '[') && len(convo.Values(o["messages"])) == 0 {
+	if o.Has("messages", '[') && len(o.Get("messages").Members) == 0 {
 		return nil // it ended before anything was said
 	}
 	found, err := r.readCases(place, v, "")
@@ -232,7 +230,7 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 	output := o.Within("output")
 	top := unit{requested: r.header.model, model: output.Brief("model"), at: cmp.Or(o.Brief("completed_at"), o.Brief("started_at")), failed: o.Within("error").Brief("message")}
 	if output.Has("usage", '{') {
-		top.usage = output["usage"]
+		top.usage = output.Get("usage").Raw()
 	}
 	if limit := o.Within("limit").Brief("type"); limit != "" {
 		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + plain(limit)}

@@ -204,7 +204,7 @@ func (f *File) readEvalHeader(entry *zip.File) error {
 	if err != nil {
 		return f.broken(entry.Name, err)
 	}
-	d, s := newStream(strings.NewReader(string(data))), &signs{members: object{}}
+	d, s := newStream(strings.NewReader(string(data))), &signs{kinds: map[string]jsontext.Kind{}}
 	if d.peek() != '{' {
 		return f.broken(entry.Name, errors.New("expected an object"))
 	}

@@ -98,7 +98,7 @@ func (f *File) recognise() error {
 	if done, err := f.recogniseOTLP(); done || err != nil {
 		return err
 	}
-	signs := &signs{members: object{}}
+	signs := &signs{kinds: map[string]jsontext.Kind{}}
 	if err := f.look(signs); err != nil {
 		return err
 	}
@@ -139,14 +139,14 @@ func (f Format) isConversation() bool {
 }
 
 type signs struct {
-	members object // of the object that the document is, each with a value of its kind
-	list    bool   // the document is an array
-	empty   bool   // and has no element
-	first   object // its first element, or the first line
-	lines   bool   // more documents follow
-	codex   bool   // a line is one of the Codex CLI
-	claude  bool   // a line is one of Claude Code
-	results bool   // there is a list of results within results
+	kinds   map[string]jsontext.Kind // of the members of the object that the document is
+	list    bool                     // the document is an array
+	empty   bool                     // and has no element
+	first   *convo.Node              // its first element, or the first line
+	lines   bool                     // more documents follow
+	codex   bool                     // a line is one of the Codex CLI
+	claude  bool                     // a line is one of Claude Code
+	results bool                     // there is a list of results within results
 }
 
 const mostLooked = 200
@@ -206,11 +206,18 @@ func (f *File) lineEnds(after int64) bool {
 	}
 }
 
-var ofKind = map[jsontext.Kind]string{'{': "{}", '[': "[]", '"': `""`, '0': "0", 't': "true", 'f': "false", 'n': "null"}
+// members are those of the document, of which nothing but their kinds is known.
+func (s *signs) members() *convo.Node {
+	n := &convo.Node{Kind: '{'}
+	for name, kind := range s.kinds {
+		n.Names, n.Members = append(n.Names, name), append(n.Members, &convo.Node{Kind: kind})
+	}
+	return n
+}
 
 func (f *File) member(s *signs, d *stream, name string) error {
 	kind := d.peek()
-	s.members[name] = jsontext.Value(ofKind[kind])
+	s.kinds[name] = kind
 	switch {
 	case name == "results" && kind == '{':
 		return d.members(func(name string) error {
@@ -234,9 +241,9 @@ func (f *File) member(s *signs, d *stream, name string) error {
 		return err
 	case name == "evalId" && kind == '"':
 		v, err := d.value()
-		f.header.scope = object{"": v}.Brief("")
+		f.header.scope = convo.Brief(v)
 		return err
-	case name == "metadata" && kind == '{' && s.members["results"] != nil:
+	case name == "metadata" && kind == '{' && s.kinds["results"] != 0:
 		v, err := d.value()
 		if version := convo.ObjectOf(v).Brief("promptfooVersion"); version != "" {
 			f.header.writer = "promptfoo " + plain(version)
@@ -275,7 +282,7 @@ func (f *File) lookAtLines(s *signs) error {
 // other names what the signs are of, if that is a known kind of file that is not read; "": they are not.
 func (s *signs) other() string {
 	has := func(name string, kind jsontext.Kind) bool {
-		return s.members.Has(name, kind) || s.list && s.first.Has(name, kind)
+		return s.kinds[name] == kind || s.list && s.first.Has(name, kind)
 	}
 	switch {
 	case has("mapping", '{'):
@@ -290,7 +297,8 @@ func (s *signs) other() string {
 
 // format says which format the signs are of, and where its entries are.
 func (s *signs) format() (Format, header) {
-	has, first := s.members.Has, s.first
+	members, first := s.members(), s.first
+	has := members.Has
 	switch {
 	case has("resourceSpans", '['), has("resourceLogs", '['):
 		return OTel, header{}
@@ -318,18 +326,18 @@ func (s *signs) format() (Format, header) {
 		return Promptfoo, header{at: "/results/results"}
 	case has("results", '['):
 		return Promptfoo, header{at: "/results"}
-	case has("type", '"') && has("payload", '{') && has("timestamp", '"'), isOldCodex(s.members):
+	case has("type", '"') && has("payload", '{') && has("timestamp", '"'), isOldCodex(members):
 		return Codex, header{lines: true}
 	case has("session", '{') && has("items", '['):
 		return Codex, header{at: "/items"}
 	case has("sessionId", '"') && has("message", '{'):
 		return ClaudeCode, header{lines: true}
 	}
-	return formatOf(s.members), header{single: true}
+	return formatOf(members), header{single: true}
 }
 
 // formatOf says which form a conversation, or its first message, probably has. Package subject says which it has for certain.
-func formatOf(o object) Format {
+func formatOf(o *convo.Node) Format {
 	switch {
 	case o == nil:
 		return Unknown

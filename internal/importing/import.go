@@ -403,10 +403,6 @@ func answer(messages []subject.Message) jsontext.Value {
 	return chat(messages)
 }
 
-// An object is the members of a JSON object, as they stand in the file. Of a member that is there twice the last counts, as most libraries read it; what
-// is sealed is read strictly.
-type object = convo.Object
-
 // cut returns at most so many bytes of a text, which are valid UTF-8.
 func cut(text string, most int) string {
 	if len(text) > most {

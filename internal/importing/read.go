@@ -171,7 +171,7 @@ func (r *reader) eachLine(do func(number int, place string, v jsontext.Value) er
 }
 
 type session interface {
-	line(place string, o object, raw jsontext.Value) error
+	line(place string, o *convo.Node, raw jsontext.Value) error
 	end() error
 }
 

@@ -38,11 +38,11 @@ type event struct {
 
 const claudeCodeName = "Claude Code"
 
-func isClaudeCode(o object) bool {
+func isClaudeCode(o *convo.Node) bool {
 	return o.Has("sessionId", '"') && o.Has("uuid", '"') && o.Has("message", '{') && (o.Word("type") == "user" || o.Word("type") == "assistant")
 }
 
-func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
+func (c *claudeCode) line(place string, o *convo.Node, raw jsontext.Value) error {
 	kind := o.Word("type")
 	session, uuid := o.Brief("sessionId"), o.Brief("uuid")
 	switch {
@@ -60,14 +60,14 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 	if role := m.Word("role"); role != kind {
 		return c.bad(place, errors.New("the role of the message is not the type of the line"))
 	}
-	message := string(sum(string(o["message"])))
+	message := string(sum(string(m.Raw())))
 	if before := c.lines[uuid]; before != nil && before.message != "" {
 		if before.message == message {
 			return nil // written twice
 		}
 		return c.bad(place, errors.New("a line before it has the same uuid and another message"))
 	}
-	u, err := c.message(place, o, raw, o["message"])
+	u, err := c.message(place, o, raw, m.Raw())
 	if err != nil {
 		return c.bad(place, err)
 	}
@@ -75,20 +75,20 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 		c.answered(&u, o, m)
 	}
 	name := c.conversation(session, o)
-	c.speaker(&u, o)
+	c.speaker(&u, o, o.Within("origin"))
 	c.branch(name, &u, o)
 	c.lines[uuid].message = message
 	return c.add(name, u)
 }
 
-func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
+func (c *claudeCode) message(place string, o *convo.Node, raw, message jsontext.Value) (unit, error) {
 	u := unit{raw: raw, place: place, id: o.Brief("uuid"), at: o.Brief("timestamp")}
 	return u, c.part(&u, subject.AnthropicForm, message, "a block")
 }
 
 // speaker says who said what stands as a user's, if it was no user.
-func (c *claudeCode) speaker(u *unit, o object) {
-	origin := o.Within("origin").Word("kind")
+func (c *claudeCode) speaker(u *unit, o, from *convo.Node) {
+	origin := from.Word("kind")
 	switch {
 	case o.Word("type") != "user" && o.Word("type") != "attachment":
 	case o.Has("isMeta", 't'), o.Has("isCompactSummary", 't'), origin != "" && origin != "human":
@@ -102,10 +102,10 @@ func (c *claudeCode) speaker(u *unit, o object) {
 }
 
 // attachment reads what the program added to a prompt: what a user said while the agent worked, or what the program says itself.
-func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value) error {
+func (c *claudeCode) attachment(place, name string, o *convo.Node, raw jsontext.Value) error {
 	a := o.Within("attachment")
 	c.follow(o, "")
-	prompt := a["prompt"]
+	prompt := a.Get("prompt").Raw()
 	if a.Word("type") != "queued_command" || prompt.Kind() != '"' && prompt.Kind() != '[' {
 		what := "what the program added to the prompt in a line of its own: " + cmp.Or(cut(a.Word("type"), 60), "attachment")
 		c.lacks[name] = lacking(c.lacks[name], what)
@@ -118,15 +118,12 @@ func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value
 	if mode := a.Word("commandMode"); mode != "" && mode != "prompt" || a.Has("isMeta", 't') {
 		u.by(claudeCodeName)
 	}
-	if a.Has("origin", '{') {
-		o["origin"] = a["origin"]
-	}
-	c.speaker(&u, o)
+	c.speaker(&u, o, cmp.Or(a.Within("origin"), o.Within("origin")))
 	return c.add(name, u)
 }
 
 // follow keeps where a line stands: below its parent, and with which words of a user, or below those of its parent.
-func (c *claudeCode) follow(o object, prompt string) *event {
+func (c *claudeCode) follow(o *convo.Node, prompt string) *event {
 	e := &event{above: c.lines[o.Brief("parentUuid")], prompt: prompt}
 	if e.above != nil && prompt == "" {
 		e.prompt = e.above.prompt
@@ -141,7 +138,7 @@ func (c *claudeCode) follow(o object, prompt string) *event {
 const wentBack = "that all before it was shown to the agent: the user went back to an earlier place of the conversation, and what was said since was given up"
 
 // branch keeps where a message stands, and notes that a user went back to an earlier place of the conversation.
-func (c *claudeCode) branch(name string, u *unit, o object) {
+func (c *claudeCode) branch(name string, u *unit, o *convo.Node) {
 	if !slices.ContainsFunc(u.messages, func(m subject.Message) bool { return m.Role == subject.User }) {
 		c.follow(o, "")
 		return
@@ -157,7 +154,7 @@ func (c *claudeCode) branch(name string, u *unit, o object) {
 // synthetic stands for the model of what the program itself wrote in the place of an answer, such as the error of a call.
 const synthetic = "<synthetic>"
 
-func (c *claudeCode) answered(u *unit, o, m object) {
+func (c *claudeCode) answered(u *unit, o, m *convo.Node) {
 	if m.Brief("model") == synthetic || o.Has("isApiErrorMessage", 't') {
 		u.by(claudeCodeName)
 		if o.Has("isApiErrorMessage", 't') {
@@ -167,7 +164,7 @@ func (c *claudeCode) answered(u *unit, o, m object) {
 	}
 	u.model, u.call = m.Brief("model"), cmp.Or(o.Brief("requestId"), m.Brief("id"))
 	if m.Has("usage", '{') {
-		u.usage = m["usage"]
+		u.usage = m.Get("usage").Raw()
 	}
 }
 
@@ -204,7 +201,7 @@ func (c *claudeCode) finish(e *Exchange) error {
 	return c.give(e)
 }
 
-func (c *claudeCode) conversation(session string, o object) string {
+func (c *claudeCode) conversation(session string, o *convo.Node) string {
 	if !o.Has("isSidechain", 't') {
 		return session
 	}
@@ -246,7 +243,7 @@ type codex struct {
 
 const codexName = "Codex"
 
-func isCodex(o object) bool {
+func isCodex(o *convo.Node) bool {
 	switch o.Word("type") {
 	case "session_meta", "response_item", "turn_context":
 		return o.Has("payload", '{') && o.Has("timestamp", '"')
@@ -254,11 +251,11 @@ func isCodex(o object) bool {
 	return isOldCodex(o)
 }
 
-func isOldCodex(o object) bool {
-	return o.Has("id", '"') && o.Has("timestamp", '"') && o["instructions"] != nil && o["type"] == nil
+func isOldCodex(o *convo.Node) bool {
+	return o.Has("id", '"') && o.Has("timestamp", '"') && o.Get("instructions") != nil && o.Get("type") == nil
 }
 
-func (c *codex) line(place string, o object, raw jsontext.Value) error {
+func (c *codex) line(place string, o *convo.Node, raw jsontext.Value) error {
 	payload := o.Within("payload")
 	switch kind := o.Word("type"); {
 	case kind == "session_meta":
@@ -268,11 +265,11 @@ func (c *codex) line(place string, o object, raw jsontext.Value) error {
 	case kind == "event_msg":
 		c.event(payload)
 	case kind == "token_usage_record":
-		c.counted(payload.Brief("response_id"), payload["usage"])
+		c.counted(payload.Brief("response_id"), payload.Get("usage").Raw())
 	case kind == "compacted":
 		c.lacks = lacking(c.lacks, "what was said before: from here on the agent was shown a summary of it, which stays in the file ("+place+")")
 	case kind == "response_item":
-		return c.item(place, o, payload, o["payload"], raw)
+		return c.item(place, o, payload, o.Get("payload").Raw(), raw)
 	case isOldCodex(o):
 		c.session(o)
 	case payload == nil && kind != "":
@@ -282,7 +279,7 @@ func (c *codex) line(place string, o object, raw jsontext.Value) error {
 }
 
 // session takes what a file says of its session. A session that goes on from another one has the first line of that one, too, and then what was said there.
-func (c *codex) session(meta object) {
+func (c *codex) session(meta *convo.Node) {
 	id := first(meta, "id", "session_id")
 	again := c.named && id != c.talk.conversation || meta.Brief("forked_from_id") != ""
 	if !c.named && id != "" {
@@ -295,16 +292,16 @@ func (c *codex) session(meta object) {
 	if again {
 		c.talk.lacks = lacking(c.talk.lacks, copied)
 	}
-	c.called = c.called || !c.named && meta.Within("source")["subagent"] != nil
+	c.called = c.called || !c.named && meta.Within("source").Get("subagent") != nil
 	c.named = true
 }
 
-func (c *codex) event(event object) {
+func (c *codex) event(event *convo.Node) {
 	last := c.talk.last()
 	switch event.Word("type") {
 	case "token_count":
 		if used := event.Within("info"); used.Has("last_token_usage", '{') && c.talk.answered {
-			last.usage = used["last_token_usage"]
+			last.usage = used.Get("last_token_usage").Raw()
 		}
 	case "thread_rolled_back":
 		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+cmp.Or(plain(event.Brief("num_turns")), "some")+" turns before it were taken back")
@@ -334,7 +331,7 @@ func (c *codex) counted(answer string, usage jsontext.Value) {
 }
 
 // item reads an item of a conversation. One of a kind that nobody here knows is kept, and named.
-func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) error {
+func (c *codex) item(place string, o, item *convo.Node, payload, raw jsontext.Value) error {
 	kind := item.Word("type")
 	switch {
 	case kind == "ghost_snapshot", kind == "additional_tools":
@@ -362,10 +359,10 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 }
 
 // fromAgent is what another agent of a team says to this one, as a message of a user, and what of it nobody can read.
-func fromAgent(item object) (message jsontext.Value, left []convo.Left) {
+func fromAgent(item *convo.Node) (message jsontext.Value, left []convo.Left) {
 	parts := []any{}
-	for _, raw := range convo.Values(item["content"]) {
-		if text := convo.ObjectOf(raw).Word("text"); text != "" {
+	for _, part := range item.Get("content").List() {
+		if text := part.Word("text"); text != "" {
 			parts = append(parts, map[string]any{"type": "input_text", "text": text})
 		} else {
 			left = append(left, convo.Unreadable)
@@ -375,7 +372,7 @@ func fromAgent(item object) (message jsontext.Value, left []convo.Left) {
 }
 
 // speaker says who said what stands as a user's. Newer files say it of each part of a message.
-func (c *codex) speaker(u *unit, item object) {
+func (c *codex) speaker(u *unit, item *convo.Node) {
 	if len(u.messages) == 0 {
 		return
 	}
@@ -387,10 +384,8 @@ func (c *codex) speaker(u *unit, item object) {
 		return
 	}
 	const whose = "whether a user or the program wrote what stands as the user's: "
-	parts := convo.Values(item.Within("internal_chat_message_metadata_passthrough")["content_item_metadata"])
-	ofUser := func(part jsontext.Value) bool {
-		return convo.ObjectOf(part).Within("provenance").Word("type") == "user"
-	}
+	parts := item.Within("internal_chat_message_metadata_passthrough").Get("content_item_metadata").List()
+	ofUser := func(part *convo.Node) bool { return part.Within("provenance").Word("type") == "user" }
 	switch {
 	case len(parts) > 0 && !slices.ContainsFunc(parts, ofUser):
 		u.by(codexName)
@@ -398,7 +393,7 @@ func (c *codex) speaker(u *unit, item object) {
 		u.from("the agent that called this one")
 	case len(parts) == 0:
 		u.lacks = lacking(u.lacks, whose+"older versions write settings and instructions there, too")
-	case len(parts) != len(convo.Values(item["content"])) || slices.ContainsFunc(parts, func(part jsontext.Value) bool { return !ofUser(part) }):
+	case len(parts) != len(item.Get("content").List()) || slices.ContainsFunc(parts, func(part *convo.Node) bool { return !ofUser(part) }):
 		u.lacks = lacking(u.lacks, whose+"the file says that a part of it is not the user's, and which one stands in the entry of the file")
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
@@ -148,21 +149,20 @@ func readA2A(r *reading) {
 func (a *agent) request() {
 	kind, task := a2aAction(a.call.Path)
 	a.kind = kind
-	o := object(nil)
+	var o *convo.Node
 	if kind == a2aUnknown || len(a.call.Request) > 0 {
 		o = a.reading.request()
 	}
 	if o == nil && kind == a2aUnknown {
 		return
 	}
-	_, isRPC := o["method"]
-	if a.rpc = isRPC || kind == a2aUnknown; a.rpc {
+	if a.rpc = o.Get("method") != nil || kind == a2aUnknown; a.rpc {
 		name := o.Word("method")
-		a.kind, a.id = a2aMethods[name], convo.TextOf(o["id"])
+		a.kind, a.id = a2aMethods[name], convo.TextOf(o.Get("id").Raw())
 		if a.kind == a2aUnknown {
 			a.problem("request: %q is no method of A2A", name)
 		}
-		o = member[object](a.reading, o, "request", "params")
+		o = a.member(o, "request", "params")
 	}
 	if a.kind == a2aTask && task == "" {
 		task = o.Word("id")
@@ -173,13 +173,13 @@ func (a *agent) request() {
 	}
 }
 
-func (a *agent) sent(o object) {
-	v, there := o["message"]
-	if !there {
+func (a *agent) sent(o *convo.Node) {
+	at := o.Get("message")
+	if at == nil {
 		a.fail("request: it has no message")
 		return
 	}
-	m, ok := decode[object](a.reading, "request: message", v)
+	m, ok := a.object("request: message", at.Raw())
 	if !ok {
 		a.out.State = Failed
 	} else if a.prompt == nil {
@@ -205,19 +205,14 @@ func (a *agent) belongs(context, task string) {
 	}
 }
 
-func (a *agent) parts(role, name string, of object, what string) (u uttered) {
+func (a *agent) parts(role, name string, of *convo.Node, what string) (u uttered) {
 	t := &convo.Turn{Role: role, Name: name, Apart: true, Say: func(m convo.Message, _ *convo.Node) { u.said = append(u.said, m) }}
 	c := a.reader(&u.said)
-	for i, part := range member[[]jsontext.Value](a.reading, of, what, "parts") {
-		n, err := convo.ReadLenient(part)
-		if err == nil {
-			c.TaskPart(t, n, n)
-			err = c.Err()
-		}
-		if err != nil {
+	for i, part := range elements[jsontext.Value](a.reading, of, what, "parts") {
+		if c.TaskPart(t, part, part); c.Err() != nil {
 			a.problem("%s: part %d: it has no text, data or file", what, i)
 		}
-		u.open = convo.ObjectOf(part)["text"].Kind() == jsontext.KindString
+		u.open = part.Has("text", '"')
 		u.begins = u.begins || u.open && i == 0
 	}
 	t.End()
@@ -230,7 +225,7 @@ func (a *agent) answer() {
 	}
 	switch a.body() {
 	case whole:
-		o, ok := decode[object](a.reading, "answer", []byte(strings.TrimPrefix(string(a.call.Response), "\ufeff")))
+		o, ok := a.object("answer", bytes.TrimPrefix(a.call.Response, []byte("\ufeff")))
 		if a.out.Complete = ok; !ok {
 			a.out.State = Failed
 			return
@@ -241,7 +236,7 @@ func (a *agent) answer() {
 		for e := range convo.Events(a.call.Response) {
 			n++
 			what := fmt.Sprintf("answer: event %d", n)
-			o, ok := decode[object](a.reading, what, e.Data)
+			o, ok := a.object(what, e.Data)
 			if !ok {
 				a.out.State = Failed
 				continue
@@ -254,22 +249,22 @@ func (a *agent) answer() {
 	}
 }
 
-func (a *agent) event(o object, what string) {
-	if fault := convo.ObjectOf(o["error"]); fault != nil {
+func (a *agent) event(o *convo.Node, what string) {
+	if fault := o.Within("error"); fault != nil {
 		a.out.Error = convo.Short(cmp.Or(explained(fault), "an error without words"))
 		return
 	}
-	if v, there := o["result"]; there && a.rpc {
-		if id := o["id"]; convo.TextOf(id) != a.id {
+	if o.Get("result") != nil && a.rpc {
+		if convo.TextOf(o.Get("id").Raw()) != a.id {
 			a.problem("%s: its id is that of another request", what)
 		}
-		o = convo.ObjectOf(v)
+		o = o.Within("result")
 	}
 	if a.kind != a2aSend && a.kind != a2aTask {
 		return
 	}
 	for _, form := range a2aForms {
-		if in := convo.ObjectOf(o[form.member]); in != nil {
+		if in := o.Within(form.member); in != nil {
 			form.read(a, in, what)
 			return
 		}
@@ -278,9 +273,9 @@ func (a *agent) event(o object, what string) {
 	switch i := slices.IndexFunc(a2aForms, func(f a2aForm) bool { return f.kind == kind }); {
 	case i >= 0:
 		a2aForms[i].read(a, o, what)
-	case kind == "" && present(o["parts"]):
+	case kind == "" && !o.Get("parts").Absent():
 		a.answered(o, what)
-	case present(o["status"]):
+	case !o.Get("status").Absent():
 		a.task(o, what)
 	default:
 		a.problem("%s: it has no message, task or update of one", what)
@@ -293,20 +288,20 @@ func (a *agent) event(o object, what string) {
 // An a2aForm is what an answer or an event can be: under a member in 1.0, by its kind in 0.3.
 type a2aForm struct {
 	member, kind string
-	read         func(a *agent, o object, what string)
+	read         func(a *agent, o *convo.Node, what string)
 }
 
 var a2aForms = []a2aForm{{"task", "task", (*agent).task}, {"statusUpdate", "status-update", (*agent).update}, {"artifactUpdate", "artifact-update", (*agent).artifact},
 	{"message", "message", (*agent).answered}, {"msg", "message", (*agent).answered}}
 
-func (a *agent) answered(m object, what string) {
+func (a *agent) answered(m *convo.Node, what string) {
 	a.over = true
 	a.out.ProviderID = cmp.Or(a.out.ProviderID, m.Word("messageId"))
 	a.belongs(m.Word("contextId"), m.Word("taskId"))
 	a.hear(m, what)
 }
 
-func (a *agent) hear(m object, what string) {
+func (a *agent) hear(m *convo.Node, what string) {
 	if role := m.Word("role"); role != "agent" && role != "ROLE_AGENT" {
 		a.problem("%s: its message has the role %q: read as the agent's", what, convo.Short(role))
 	}
@@ -325,10 +320,10 @@ func (a *agent) put(kind, id string, u uttered) {
 }
 
 // task reads a task as it stands. Of its history counts what the agent said after its caller spoke last.
-func (a *agent) task(o object, what string) {
+func (a *agent) task(o *convo.Node, what string) {
 	a.out.ProviderID = o.Word("id")
 	a.belongs(o.Word("contextId"), o.Word("id"))
-	history := member[[]object](a.reading, o, what, "history")
+	history := elements[object](a.reading, o, what, "history")
 	for n := len(history) - 1; n >= 0; n-- {
 		if role := history[n].Word("role"); role != "agent" && role != "ROLE_AGENT" {
 			history = history[n+1:]
@@ -338,40 +333,40 @@ func (a *agent) task(o object, what string) {
 	for _, m := range history {
 		a.hear(m, what+": history")
 	}
-	for _, artifact := range member[[]object](a.reading, o, what, "artifacts") {
+	for _, artifact := range elements[object](a.reading, o, what, "artifacts") {
 		a.put("artifact:", artifact.Word("artifactId"), a.made(artifact, what))
 	}
 	a.status(o, what)
 }
 
-func (a *agent) made(artifact object, what string) uttered {
+func (a *agent) made(artifact *convo.Node, what string) uttered {
 	return a.parts(convo.Assistant, "artifact", artifact, what+": artifact")
 }
 
-func (a *agent) status(o object, what string) {
-	status := member[object](a.reading, o, what, "status")
+func (a *agent) status(o *convo.Node, what string) {
+	status := a.member(o, what, "status")
 	if state := status.Word("state"); state != "" {
 		a.out.Finish, a.over = state, A2AOver(state)
 	}
-	if m := convo.ObjectOf(status["message"]); m != nil {
+	if m := status.Within("message"); m != nil {
 		a.hear(m, what+": status")
 	}
 }
 
-func (a *agent) update(o object, what string) {
+func (a *agent) update(o *convo.Node, what string) {
 	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
 	a.belongs(o.Word("contextId"), o.Word("taskId"))
 	a.status(o, what)
-	a.over = a.over || string(o["final"]) == "true"
+	a.over = a.over || o.Get("final").IsTrue()
 }
 
-func (a *agent) artifact(o object, what string) {
+func (a *agent) artifact(o *convo.Node, what string) {
 	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
 	a.belongs(o.Word("contextId"), o.Word("taskId"))
-	artifact := member[object](a.reading, o, what, "artifact")
+	artifact := a.member(o, what, "artifact")
 	u, id := a.made(artifact, what), artifact.Word("artifactId")
 	at, there := a.known["artifact:"+id]
-	if string(o["append"]) != "true" || !there || id == "" {
+	if !o.Get("append").IsTrue() || !there || id == "" {
 		a.put("artifact:", id, u)
 		return
 	}
@@ -380,16 +375,16 @@ func (a *agent) artifact(o object, what string) {
 
 func explainA2A(body []byte) string {
 	o := convo.ObjectOf(body)
-	if fault := convo.ObjectOf(o["error"]); fault != nil {
+	if fault := o.Within("error"); fault != nil {
 		return explained(fault)
 	}
 	return explained(o)
 }
 
-func explained(fault object) string {
+func explained(fault *convo.Node) string {
 	kind := cmp.Or(fault.Word("status"), fault.Word("code"), fault.Word("type"))
-	if kind == "" && fault["code"].Kind() == jsontext.KindNumber {
-		kind = string(fault["code"])
+	if kind == "" && fault.Has("code", '0') {
+		kind = fault.Get("code").Text
 	}
 	return colon(kind, cmp.Or(fault.Word("message"), fault.Word("title"), fault.Word("detail")))
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,9 +28,9 @@ const maxMessages = 1_000
 type rpc struct {
 	id     string // as canonical JSON, since 1 and "1" are two ids; "": it has none
 	method string // "": it is an answer
-	params object
-	rest   object // all members
-	use    string // the id of the model's call of the tool, if the client states it
+	params *convo.Node
+	rest   *convo.Node // all members
+	use    string      // the id of the model's call of the tool, if the client states it
 }
 
 // readMCP reads what one side asked and the other answered. The caller of a tool speaks as the assistant, the server as the tool.
@@ -127,7 +129,7 @@ func (r *reading) rpcs(what string, body []byte) (list rpcs) {
 			r.fail("%s: %s", what, reason(err))
 			return list
 		}
-		for _, one := range r.batch(what, v) {
+		for _, one := range r.batch(what, v.Clone()) {
 			if len(list) == maxMessages {
 				r.problem("%s: more than %d messages: the others are left out", what, maxMessages)
 				return list
@@ -141,15 +143,16 @@ func (r *reading) rpcs(what string, body []byte) (list rpcs) {
 	return list
 }
 
-func (r *reading) batch(what string, v jsontext.Value) []object {
+func (r *reading) batch(what string, v jsontext.Value) []*convo.Node {
 	switch v.Kind() {
 	case jsontext.KindBeginObject:
-		if o, ok := decode[object](r, what, v); ok {
-			return []object{o}
+		if o, ok := r.object(what, v); ok {
+			return []*convo.Node{o}
 		}
 	case jsontext.KindBeginArray:
-		if list, ok := decode[[]object](r, what, v); ok {
-			return list
+		if _, ok := decode[[]object](r, what, v); ok {
+			list, _ := convo.ReadLenient(v) // it is valid
+			return list.Members
 		}
 	default:
 		r.problem("%s: it is no message", what)
@@ -158,21 +161,9 @@ func (r *reading) batch(what string, v jsontext.Value) []object {
 	return nil
 }
 
-func rpcOf(o object) rpc {
-	m := rpc{method: o.Word("method"), params: convo.ObjectOf(o["params"]), rest: o}
-	if id, there := o["id"]; there {
-		m.id = convo.TextOf(id)
-	}
-	m.use = convo.ObjectOf(m.params["_meta"]).Word("claudecode/toolUseId")
-	return m
-}
-
-func quoted(text string) []byte {
-	doc, err := jsontext.AppendQuote(nil, text)
-	if err != nil { // it has no valid UTF-8
-		doc, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
-	}
-	return doc
+func rpcOf(o *convo.Node) rpc {
+	params := o.Within("params")
+	return rpc{convo.TextOf(o.Get("id").Raw()), o.Word("method"), params, o, params.Within("_meta").Word("claudecode/toolUseId")}
 }
 
 func (m *rpc) callID() string { return cmp.Or(convo.Short(m.use), "mcp:"+convo.Short(m.id)) }
@@ -180,21 +171,22 @@ func (m *rpc) callID() string { return cmp.Or(convo.Short(m.use), "mcp:"+convo.S
 // rpcSaid shows a request or a notification. A request of the agent's side is a call, of a tool or of another method.
 func (r *reading) rpcSaid(m rpc, role string) []convo.Message {
 	if m.id == "" || role != "assistant" {
-		return []convo.Message{{Role: role, Name: convo.Short(m.method), Content: convo.Pieces{convo.Words(strings.TrimRight(m.method+" "+convo.TextOf(m.rest["params"]), " "))}}}
+		text := strings.TrimRight(m.method+" "+convo.TextOf(m.rest.Get("params").Raw()), " ")
+		return []convo.Message{{Role: role, Name: convo.Short(m.method), Content: convo.Pieces{convo.Words(text)}}}
 	}
 	said, tool := convo.Message{Role: role}, m.method == "tools/call"
-	shown := object{} // of the call of a tool, what stands beside it, such as the answers to what the server asked before
-	for member, v := range m.params {
-		if member != "_meta" && !(tool && (member == "name" || member == "arguments")) {
-			shown[member] = v
-		}
-	}
-	name, arguments := m.method, convo.TextOf(shown.Value())
+	shown := m.params.ByName() // of the call of a tool, what stands beside it, such as the answers to what the server asked before
+	delete(shown, "_meta")
 	if tool {
-		name, arguments = m.params.Word("name"), cmp.Or(convo.TextOf(m.params["arguments"]), "{}")
+		delete(shown, "name")
+		delete(shown, "arguments")
+	}
+	name, arguments := m.method, convo.TextOf(written(shown))
+	if tool {
 		if len(shown) > 0 {
-			said.Content = convo.Pieces{convo.Words(convo.TextOf(shown.Value()))}
+			said.Content = convo.Pieces{convo.Words(arguments)}
 		}
+		name, arguments = m.params.Word("name"), cmp.Or(convo.TextOf(m.params.Get("arguments").Raw()), "{}")
 	}
 	said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, arguments)}
 	return []convo.Message{said}
@@ -209,27 +201,27 @@ func (r *reading) rpcResult(to *rpc, m rpc) convo.Message {
 	} else if said.Role == "tool" {
 		said.ToolCallID = to.callID()
 	}
-	result, there := m.rest["result"]
-	if failure := m.rest["error"]; present(failure) || !there {
+	result := m.rest.Get("result")
+	if failure := m.rest.Get("error"); !failure.Absent() || result == nil {
 		said.IsError = true
-		said.Content = convo.Pieces{convo.Words("error: " + cmp.Or(convo.TextOf(failure), "(it has neither a result nor an error)"))}
+		said.Content = convo.Pieces{convo.Words("error: " + cmp.Or(convo.TextOf(failure.Raw()), "(it has neither a result nor an error)"))}
 		return said
 	}
-	o := convo.ObjectOf(result)
+	o := m.rest.Within("result")
 	switch {
-	case to != nil && to.method == "tools/call" && (o["content"] != nil || o["structuredContent"] != nil):
-		said.Content, said.IsError = r.toolContent(o), string(o["isError"]) == "true"
+	case to != nil && to.method == "tools/call" && (o.Get("content") != nil || o.Get("structuredContent") != nil):
+		said.Content, said.IsError = r.toolContent(o), o.Get("isError").IsTrue()
 	case to != nil && to.method == "tools/list":
 		said.Content = convo.Pieces{convo.Words(listed(o))}
 	default:
-		said.Content = convo.Pieces{convo.Words(convo.TextOf(result))}
+		said.Content = convo.Pieces{convo.Words(convo.TextOf(result.Raw()))}
 	}
 	return said
 }
 
-func (r *reading) toolContent(o object) (list convo.Pieces) {
-	structured := convo.TextOf(o["structuredContent"])
-	for _, part := range member[[]object](r, o, "answer", "content") {
+func (r *reading) toolContent(o *convo.Node) (list convo.Pieces) {
+	structured := convo.TextOf(o.Get("structuredContent").Raw())
+	for _, part := range elements[object](r, o, "answer", "content") {
 		p := r.mcpPart(part)
 		list = append(list, p)
 		if structured != "" && p.Text != nil && structured == convo.TextOf(jsontext.Value(*p.Text)) {
@@ -239,17 +231,17 @@ func (r *reading) toolContent(o object) (list convo.Pieces) {
 	if structured != "" {
 		list = append(list, convo.Words("[structuredContent] "+structured))
 	}
-	for _, name := range o.Names() {
-		switch name {
-		case "content", "structuredContent", "isError", "_meta":
-		default:
-			list = append(list, convo.Words("["+name+"] "+convo.TextOf(o[name])))
-		}
+	rest := o.ByName()
+	for _, known := range []string{"content", "structuredContent", "isError", "_meta"} {
+		delete(rest, known)
+	}
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		list = append(list, convo.Words("["+name+"] "+convo.TextOf(rest[name].(jsontext.Value))))
 	}
 	return list
 }
 
-func (r *reading) mcpPart(o object) convo.Piece {
+func (r *reading) mcpPart(o *convo.Node) convo.Piece {
 	switch kind := o.Word("type"); kind {
 	case "text":
 		return convo.Words(o.Word("text"))
@@ -258,13 +250,13 @@ func (r *reading) mcpPart(o object) convo.Piece {
 	case "audio":
 		return convo.Inline("input_audio", "", o.Word("mimeType"), o.Word("data"))
 	case "resource":
-		in := convo.ObjectOf(o["resource"])
-		if _, binary := in["blob"]; binary {
+		in := o.Within("resource")
+		if in.Get("blob") != nil {
 			return convo.Inline("file", convo.Short(observed.Address(in.Word("uri"))), in.Word("mimeType"), in.Word("blob"))
 		}
 		return convo.Words(fmt.Sprintf("[resource %s]\n%s", observed.Address(in.Word("uri")), in.Word("text")))
 	default:
-		return convo.Unknown(convo.Short(kind), o.Value())
+		return convo.Unknown(convo.Short(kind), written(o.ByName()))
 	}
 }
 
@@ -289,7 +281,7 @@ func Definitions(c Call) (list []Definition, unread string) {
 	}
 	r.problems = nil
 	for _, m := range r.rpcAnswer() {
-		to, result := asked.find(m.id), convo.ObjectOf(m.rest["result"])
+		to, result := asked.find(m.id), m.rest.Within("result")
 		switch {
 		case m.method != "":
 		case to == nil && len(asked) == 0, to != nil && to.method == "tools/list":
@@ -306,32 +298,28 @@ func Definitions(c Call) (list []Definition, unread string) {
 	return list, unread
 }
 
-func definitions(result object) (list []Definition) {
-	for _, tool := range toolsIn(result) {
-		form, err := evidence.Canonical(tool)
+func definitions(result *convo.Node) (list []Definition) {
+	for _, tool := range result.Get("tools").List() {
+		form, err := evidence.Canonical(tool.Raw())
 		if err != nil {
-			form = []byte(tool)
+			form = tool.Raw()
 		}
-		list = append(list, Definition{convo.ObjectOf(tool).Word("name"), evidence.DigestOf(form)})
+		list = append(list, Definition{tool.Word("name"), evidence.DigestOf(form)})
 	}
 	return list
 }
 
-func toolsIn(result object) []jsontext.Value {
-	return member[[]jsontext.Value](&reading{call: new(Call)}, result, "answer", "tools")
-}
-
 // listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
-func listed(result object) string {
-	tools, lines := toolsIn(result), []string{}
+func listed(result *convo.Node) string {
+	var lines []string
 	for i, d := range definitions(result) {
-		o := object{"name": quoted(d.Name), "digest": quoted(d.Digest.String())}
-		if v := convo.ObjectOf(tools[i])["description"]; v != nil {
-			o["description"] = v
+		o := map[string]any{"name": d.Name, "digest": d.Digest}
+		if at := result.Get("tools").Members[i].Get("description"); at != nil {
+			o["description"] = at.Raw()
 		}
-		lines = append(lines, convo.TextOf(o.Value()))
+		lines = append(lines, convo.TextOf(written(o)))
 	}
-	if present(result["nextCursor"]) {
+	if !result.Get("nextCursor").Absent() {
 		lines = append(lines, "[more tools follow]")
 	}
 	return strings.Join(lines, "\n")
@@ -357,6 +345,6 @@ func (r *reading) rpcAnswer() (list rpcs) {
 }
 
 func explainRPC(body []byte) string {
-	failure := convo.ObjectOf(convo.ObjectOf(jsontext.Value(bytes.TrimSpace(body)))["error"])
-	return colon(convo.TextOf(failure["code"]), failure.Word("message"))
+	failure := convo.ObjectOf(bytes.TrimSpace(body)).Within("error")
+	return colon(convo.TextOf(failure.Get("code").Raw()), failure.Word("message"))
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/internal/convo"
 )
 
@@ -19,8 +17,8 @@ func readChat(r *reading) {
 		wanted = 1
 		c := r.reader(&r.prompt)
 		r.conversation(c, o, "messages", c.Chat)
-		if present(o["n"]) {
-			wanted, _ = strconv.Atoi(convo.TextOf(o["n"])) // in canonical form, 2.0 is 2
+		if n := o.Get("n"); !n.Absent() {
+			wanted, _ = strconv.Atoi(convo.TextOf(n.Raw())) // in canonical form, 2.0 is 2
 		}
 	}
 	a := r.answered(explainOpenAI, convo.ReadChatStream)
@@ -79,7 +77,7 @@ func (r *reading) unite() {
 
 func (r *reading) failure(n *convo.Node) {
 	if !n.Absent() && r.out.Error == "" {
-		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": n.Raw()}.Value())), anError)
+		r.out.Error = cmp.Or(convo.Short(explainOpenAI(written(map[string]any{"error": n.Raw()}))), anError)
 	}
 }
 
@@ -95,14 +93,14 @@ func executed(list *convo.Node) []convo.Message {
 			continue
 		}
 		number, _ := strconv.Atoi(convo.Plain(n.Get("index")))
-		id, name, rest := fmt.Sprintf(convo.Numbered+"%d", number+1), n.Word("type"), convo.ObjectOf(n.Raw())
+		id, name, rest := fmt.Sprintf(convo.Numbered+"%d", number+1), n.Word("type"), n.ByName()
 		t.Call(nil, convo.Function(id, name, convo.Plain(n.Get("arguments"))))
 		for _, known := range []string{"index", "type", "arguments", "output"} {
 			delete(rest, known)
 		}
 		returned := convo.Plain(n.Get("output"))
 		if n.Get("output").Absent() && len(rest) > 0 {
-			returned = convo.TextOf(rest.Value())
+			returned = convo.TextOf(written(rest))
 		}
 		t.Result(nil, convo.Message{Name: name, ToolCallID: id, Content: convo.Pieces{convo.Words(returned)}})
 	}
@@ -182,16 +180,14 @@ func pathOf(path string) string {
 	return strings.TrimSuffix(path, "/")
 }
 
-func (r *reading) responsesRequest(o object) {
+func (r *reading) responsesRequest(o *convo.Node) {
 	c := r.reader(&r.prompt)
 	for _, part := range []struct{ member, role string }{{"instructions", convo.System}, {"input", convo.User}} {
-		if _, there := o[part.member]; there {
+		if o.Get(part.member) != nil {
 			r.conversation(c, o, part.member, func(n *convo.Node) { c.Items(n, part.role) })
 		}
 	}
 }
-
-func present(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != jsontext.KindNull }
 
 // readMessages reads Anthropic's Messages: https://docs.claude.com/en/api/messages.
 func readMessages(r *reading) {
@@ -235,7 +231,7 @@ func readGenerate(r *reading) {
 	c := r.reader(&r.prompt)
 	if o := r.request(); o != nil {
 		if isCodeAssist(r.call.Path) {
-			o = convo.ObjectOf(o["request"])
+			o = o.Within("request")
 		}
 		r.either(o, "cachedContent", "cached_content")
 		r.read(c, o, r.either(o, "systemInstruction", "system_instruction"), c.GeminiSystem)
@@ -253,7 +249,7 @@ func readGenerate(r *reading) {
 	r.out.ProviderID = r.text(a, "responseId")
 	r.out.Finish = r.text(r.within(a, "promptFeedback"), "blockReason")
 	if !failure.Absent() {
-		r.out.Error = cmp.Or(convo.Short(explainGoogle(object{"error": failure.Raw()}.Value())), anError)
+		r.out.Error = cmp.Or(convo.Short(explainGoogle(written(map[string]any{"error": failure.Raw()}))), anError)
 	} else if len(candidates) == 0 && r.out.Finish == "" && r.body() == whole {
 		r.fail("answer: it has no candidates, and no reason why")
 	}
@@ -286,11 +282,11 @@ func isCodeAssist(path string) bool {
 }
 
 // either returns a member that may be written in either spelling.
-func (r *reading) either(o object, name, other string) string {
-	if _, there := o[other]; !there {
+func (r *reading) either(o *convo.Node, name, other string) string {
+	if o.Get(other) == nil {
 		return name
 	}
-	if _, both := o[name]; both {
+	if o.Get(name) != nil {
 		r.problem("request: it has both %s and %s", name, other)
 	}
 	return other

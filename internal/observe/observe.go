@@ -243,14 +243,23 @@ func reason(err error) string {
 	return "it has the wrong type"
 }
 
-type object = convo.Object
+// An object is what decode asks for, to note what is none.
+type object = map[string]jsontext.Value
 
-func (r *reading) request() object {
+// object reads an object; nil: it is null, or another value, or no JSON, which is noted.
+func (r *reading) object(what string, doc jsontext.Value) (n *convo.Node, ok bool) {
+	if _, ok = decode[object](r, what, doc); ok {
+		n = convo.ObjectOf(doc)
+	}
+	return n, ok
+}
+
+func (r *reading) request() *convo.Node {
 	if len(r.call.Request) == 0 {
 		r.fail("request: it is empty")
 		return nil
 	}
-	o, ok := decode[object](r, "request", r.call.Request)
+	o, ok := r.object("request", r.call.Request)
 	if !ok {
 		r.out.State = Failed
 	}
@@ -261,8 +270,8 @@ func (r *reading) reader(list *[]convo.Message) *convo.Reader {
 	return &convo.Reader{Lenient: true, Say: func(m convo.Message, _ *convo.Node) { *list = append(*list, m) }}
 }
 
-func (r *reading) conversation(c *convo.Reader, o object, name string, read func(*convo.Node)) {
-	if _, there := o[name]; !there {
+func (r *reading) conversation(c *convo.Reader, o *convo.Node, name string, read func(*convo.Node)) {
+	if o.Get(name) == nil {
 		r.fail("request: it has no %s", name)
 	} else if !r.read(c, o, name, read) {
 		r.out.State = Failed
@@ -272,9 +281,9 @@ func (r *reading) conversation(c *convo.Reader, o object, name string, read func
 }
 
 // read reads a member of the request into the prompt, and nothing of one that has another form. It reports whether it could.
-func (r *reading) read(c *convo.Reader, o object, name string, read func(*convo.Node)) bool {
-	v, there := o[name]
-	if !there {
+func (r *reading) read(c *convo.Reader, o *convo.Node, name string, read func(*convo.Node)) bool {
+	v := o.Get(name).Raw()
+	if v == nil {
 		return true
 	}
 	if _, ok := decode[jsontext.Value](r, "request: "+name, v); !ok {
@@ -314,15 +323,26 @@ func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *c
 	}
 }
 
-// member reads another member of an object. An absent one, or null, is a zero value.
-func member[T any](r *reading, o object, what, name string) T {
-	v, there := o[name]
-	if !there || v.Kind() == jsontext.KindNull {
-		var none T
-		return none
+// member reads a member that is an object; nil: it is missing or null, or another value, which is noted.
+func (r *reading) member(o *convo.Node, what, name string) *convo.Node {
+	at := o.Get(name)
+	if at.Absent() {
+		return nil
 	}
-	value, _ := decode[T](r, what+": "+name, v)
-	return value
+	n, _ := r.object(what+": "+name, at.Raw())
+	return n
+}
+
+// elements reads a member that is a list. What has another form is noted.
+func elements[T any](r *reading, o *convo.Node, what, name string) []*convo.Node {
+	at := o.Get(name)
+	if at.Absent() {
+		return nil
+	}
+	if _, ok := decode[[]T](r, what+": "+name, at.Raw()); !ok {
+		return nil
+	}
+	return at.Members
 }
 
 type body int

@@ -29,7 +29,7 @@ type telling struct {
 	whole  map[string]bool        // names of attributes that are whole JSON, which nobody has cut
 	events []event
 	failed bool
-	asking object          // OpenInference's parameters; nil: not looked for
+	asking *convo.Node     // OpenInference's parameters; nil: there are none
 	cut    map[string]bool // prompt or response: it was told, and cannot be read
 }
 
@@ -163,7 +163,8 @@ func (t *telling) facts() {
 		"gen_ai.system", "llm.provider", "llm.system", "gen_ai.agent.name", "llm.tools.", "gen_ai.openai.response.system_fingerprint"} {
 		t.under(prefix)
 	}
-	t.invocation()
+	asking, _ := t.document("", "llm.invocation_parameters")
+	t.asking = convo.ObjectOf(asking)
 	t.document("", "gen_ai.tool.definitions")
 }
 
@@ -375,8 +376,11 @@ func (t *telling) unread() {
 const mostUnread = 10
 
 // valueOf writes a value as JSON. A whole number that JSON's readers would round is a string.
-func valueOf(v *otlp.Value) jsontext.Value {
-	doc, err := json.Marshal(plain(v), lenient, json.Deterministic(true))
+func valueOf(v *otlp.Value) jsontext.Value { return written(plain(v)) }
+
+// written is a value as JSON; nil: it has none.
+func written(v any) jsontext.Value {
+	doc, err := json.Marshal(v, lenient, json.Deterministic(true))
 	if err != nil {
 		return nil
 	}
@@ -424,22 +428,7 @@ func textOf(v *otlp.Value) string {
 	return convo.TextOf(valueOf(v))
 }
 
-func objects(v jsontext.Value) []object {
-	var list []object
-	if v.Kind() != jsontext.KindBeginArray {
-		if o := convo.ObjectOf(v); o != nil {
-			return []object{o}
-		}
-		return nil
-	}
-	var elements []jsontext.Value
-	if json.Unmarshal(v, &elements, lenient) != nil {
-		return nil
-	}
-	for _, e := range elements {
-		if o := convo.ObjectOf(e); o != nil {
-			list = append(list, o)
-		}
-	}
-	return list
+// objects are the objects in an array, or an object alone.
+func objects(n *convo.Node) []*convo.Node {
+	return slices.DeleteFunc(slices.Clone(n.OneOrMore()), func(one *convo.Node) bool { return one.Kind != '{' })
 }

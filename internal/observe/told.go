@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/convo"
@@ -31,18 +30,15 @@ func (t *telling) asked() bool {
 	}
 	if !there {
 		if instructed && t.saidAt("llm.input_messages.") == 0 && len(t.events) == 0 {
-			t.prompt = t.turn(object{"parts": system}, "system")
+			t.prompt = system
 			t.cut["prompt"] = true
 			t.problem("gen_ai.input.messages: not told: of the prompt the instructions alone are known")
 			return true
 		}
 		return false
 	}
-	t.prompt = []convo.Message{}
-	if instructed {
-		t.prompt = append(t.prompt, t.turn(object{"parts": system}, "system")...)
-	}
-	for _, o := range objects(v) {
+	t.prompt = append([]convo.Message{}, system...)
+	for _, o := range objects(tree(v)) {
 		t.prompt = append(t.prompt, t.turn(o, "user")...)
 	}
 	return true
@@ -57,14 +53,17 @@ func (t *telling) saidAt(prefixes ...string) (n int) {
 	return n
 }
 
-// instructions returns gen_ai.system_instructions as parts. Some senders write a text.
-func (t *telling) instructions() (parts jsontext.Value, there bool) {
+// instructions reads gen_ai.system_instructions, which are parts. Some senders write a text.
+func (t *telling) instructions() (said []convo.Message, there bool) {
 	const name = "gen_ai.system_instructions"
-	if v := t.said[name]; v == nil || v.String == nil || strings.HasPrefix(*v.String, "[") || *v.String == hidden {
-		return t.document("prompt", name)
+	if v := t.said[name]; v != nil && v.String != nil && !strings.HasPrefix(*v.String, "[") && *v.String != hidden {
+		return []convo.Message{{Role: "system", Content: convo.Pieces{convo.Words(t.text(name))}}}, true
 	}
-	doc, err := json.Marshal([]map[string]string{{"type": "text", "content": t.text(name)}}, lenient)
-	return doc, err == nil
+	parts, there := t.document("prompt", name)
+	if there {
+		said = t.turn(tree(written(map[string]any{"parts": parts})), "system")
+	}
+	return said, there
 }
 
 // answered reads what the model said: gen_ai.output.messages has a message for each of several answers. Of an agent they are one answer.
@@ -73,7 +72,7 @@ func (t *telling) answered() bool {
 	if !there {
 		return false
 	}
-	for i, o := range objects(v) {
+	for i, o := range objects(tree(v)) {
 		t.answer(i, o.Word("finish_reason"), t.turn(o, "assistant"))
 	}
 	return true
@@ -89,13 +88,14 @@ func (t *telling) answer(number int, finish string, said []convo.Message) {
 }
 
 // turn reads a message with parts, or with content as Chat Completions has it.
-func (t *telling) turn(o object, role string) (said []convo.Message) {
+func (t *telling) turn(o *convo.Node, role string) (said []convo.Message) {
 	role = speakerOf(o.Word("role"), role)
-	if !present(o["parts"]) {
+	parts := o.Get("parts")
+	if parts.Absent() {
 		return []convo.Message{chatLike(o, role)}
 	}
 	w := &convo.Turn{Role: role, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
-	for _, p := range objects(o["parts"]) {
+	for _, p := range objects(parts) {
 		part(w, p)
 	}
 	w.End()
@@ -108,19 +108,15 @@ func (t *telling) turn(o object, role string) (said []convo.Message) {
 }
 
 // part reads one part of a message: of what the model thought, nothing.
-func part(w *convo.Turn, p object) {
+func part(w *convo.Turn, p *convo.Node) {
 	switch kind := p.Word("type"); kind {
 	case "text", "input_text", "output_text":
 		w.Add(nil, convo.Words(cmp.Or(p.Word("content"), p.Word("text"))))
 	case "reasoning", "thinking":
 	case "tool_call":
-		w.Call(nil, convo.Function(p.Word("id"), p.Word("name"), argumentsOf(p["arguments"])))
+		w.Call(nil, convo.Function(p.Word("id"), p.Word("name"), convo.Plain(p.Get("arguments"))))
 	case "tool_call_response":
-		v := p["response"]
-		if !present(v) {
-			v = p["result"]
-		}
-		w.Result(nil, convo.Message{ToolCallID: p.Word("id"), Content: outputOf(v)})
+		w.Result(nil, convo.Message{ToolCallID: p.Word("id"), Content: outputOf(p.First("response", "result"))})
 	case "blob":
 		w.Add(nil, convo.Inline(convo.KindOf(p.Word("modality")), "", p.Word("mime_type"), p.Word("content")))
 	case "uri":
@@ -128,47 +124,36 @@ func part(w *convo.Turn, p object) {
 	case "file":
 		w.Add(nil, convo.Kept(convo.KindOf(p.Word("modality")), "", p.Word("file_id")))
 	default:
-		w.Add(nil, convo.Unknown(kind, p.Value()))
+		w.Add(nil, convo.Unknown(kind, written(p.ByName())))
 	}
 }
 
-func outputOf(v jsontext.Value) convo.Pieces {
-	if !present(v) {
+func outputOf(n *convo.Node) convo.Pieces {
+	c := &convo.Reader{Lenient: true}
+	if said := c.Output(n); c.Err() == nil {
+		return said
+	}
+	return convo.Pieces{convo.Words(convo.TextOf(n.Raw()))}
+}
+
+// tree reads JSON that is whole; nil: there is none.
+func tree(v jsontext.Value) *convo.Node {
+	n, err := convo.ReadLenient(v)
+	if err != nil {
 		return nil
 	}
-	if n, err := convo.ReadLenient(v); err == nil {
-		c := &convo.Reader{Lenient: true}
-		if said := c.Output(n); c.Err() == nil {
-			return said
-		}
-	}
-	return convo.Pieces{convo.Words(convo.TextOf(v))}
-}
-
-// argumentsOf is the arguments of a call as a text: some senders write a string with JSON, some the value.
-func argumentsOf(v jsontext.Value) string {
-	var written string
-	if v.Kind() == jsontext.KindString && json.Unmarshal(v, &written, lenient) == nil {
-		return written
-	}
-	if !present(v) {
-		return ""
-	}
-	return convo.TextOf(v)
+	return n
 }
 
 // chatLike reads a message that has content, and calls as Chat Completions has them.
-func chatLike(o object, role string) convo.Message {
-	m := convo.Message{Role: role, Name: o.Word("name"), ToolCallID: o.Word("tool_call_id"), Content: outputOf(o["content"])}
+func chatLike(o *convo.Node, role string) convo.Message {
+	m := convo.Message{Role: role, Name: o.Word("name"), ToolCallID: o.Word("tool_call_id"), Content: outputOf(o.Get("content"))}
 	if m.Role == "tool" && m.ToolCallID == "" {
 		m.ToolCallID = o.Word("id")
 	}
-	for _, c := range objects(o["tool_calls"]) {
-		f := convo.ObjectOf(c["function"])
-		if f == nil {
-			f = c
-		}
-		m.ToolCalls = append(m.ToolCalls, convo.Function(c.Word("id"), f.Word("name"), argumentsOf(f["arguments"])))
+	for _, c := range objects(o.Get("tool_calls")) {
+		f := cmp.Or(c.Within("function"), c)
+		m.ToolCalls = append(m.ToolCalls, convo.Function(c.Word("id"), f.Word("name"), convo.Plain(f.Get("arguments"))))
 	}
 	return m
 }
@@ -189,18 +174,15 @@ func (t *telling) answeredInEvents() bool {
 			continue
 		}
 		o := e.object()
-		m := convo.ObjectOf(o["message"])
-		if m == nil {
-			m = o
-		}
-		number, _ := strconv.Atoi(convo.TextOf(o["index"]))
-		t.answer(number, o.Word("finish_reason"), t.turn(m, "assistant"))
+		number, _ := strconv.Atoi(convo.TextOf(o.Get("index").Raw()))
+		t.answer(number, o.Word("finish_reason"), t.turn(cmp.Or(o.Within("message"), o), "assistant"))
 	}
 	return len(t.answers) > 0
 }
 
 // object is the message of an event: its body, or JSON in an attribute, or its attributes.
-func (e event) object() object {
+func (e event) object() *convo.Node {
+	o := map[string]any{}
 	if e.body != nil {
 		v := valueOf(e.body)
 		if e.body.String != nil && isWhole(*e.body.String) {
@@ -209,17 +191,18 @@ func (e event) object() object {
 		if o := convo.ObjectOf(v); o != nil {
 			return o
 		}
-		return object{"content": v}
+		o["content"] = v
+		return tree(written(o))
 	}
 	if content := e.said.Named("gen_ai.event.content"); content != nil {
-		if content.String != nil && isWhole(*content.String) {
+		if content.String != nil {
 			if o := convo.ObjectOf(jsontext.Value(*content.String)); o != nil {
 				return o
 			}
 		}
-		return object{"content": valueOf(content)}
+		o["content"] = valueOf(content)
+		return tree(written(o))
 	}
-	o := object{}
 	for i := range e.said {
 		name, v := e.said[i].Key, valueOf(&e.said[i].Value)
 		if s := e.said[i].Value.String; s != nil && (name == "message" || name == "tool_calls") && isWhole(*s) {
@@ -227,7 +210,7 @@ func (e event) object() object {
 		}
 		o[name] = v
 	}
-	return o
+	return tree(written(o))
 }
 
 // A branch is attributes whose names have points, as a tree: llm.input_messages.0.message.role.
@@ -304,7 +287,7 @@ func (t *telling) askedOpenInference() bool {
 	for _, item := range t.branch("llm.input_messages.").items() {
 		t.prompt = append(t.prompt, t.openInference(item.at("message"), "user")...)
 	}
-	if system := t.invocation()["system"]; t.prompt != nil && present(system) && !slices.ContainsFunc(t.prompt, func(m convo.Message) bool { return m.Role == "system" }) {
+	if system := t.asking.Get("system"); t.prompt != nil && !system.Absent() && !slices.ContainsFunc(t.prompt, func(m convo.Message) bool { return m.Role == "system" }) {
 		t.prompt = slices.Insert(t.prompt, 0, convo.Message{Role: "system", Content: outputOf(system)})
 	}
 	return t.prompt != nil
@@ -326,29 +309,14 @@ func (t *telling) answeredOpenInference() bool {
 	return len(t.answers) > 0
 }
 
-// invocation is what was asked for beside the messages, by OpenInference.
-func (t *telling) invocation() object {
-	if t.asking == nil {
-		v, _ := t.document("", "llm.invocation_parameters")
-		if t.asking = convo.ObjectOf(v); t.asking == nil {
-			t.asking = object{}
-		}
-	}
-	return t.asking
-}
-
-// responded is the provider's response, if the sender has it whole.
-func (t *telling) responded() object {
-	if v := t.said["output.value"]; v != nil && v.String != nil && isWhole(*v.String) {
-		return convo.ObjectOf(jsontext.Value(*v.String))
-	}
-	return nil
-}
-
+// choices is how many answers were asked for, or how many the provider's response has, if the sender has it whole.
 func (t *telling) choices() int {
-	n, _ := strconv.Atoi(convo.TextOf(t.invocation()["n"]))
-	o := t.responded()
-	return max(n, len(objects(o["choices"])), len(objects(o["candidates"])))
+	n, _ := strconv.Atoi(convo.TextOf(t.asking.Get("n").Raw()))
+	var o *convo.Node
+	if v := t.said["output.value"]; v != nil && v.String != nil {
+		o = convo.ObjectOf(jsontext.Value(*v.String))
+	}
+	return max(n, len(objects(o.Get("choices"))), len(objects(o.Get("candidates"))))
 }
 
 // openInference reads a message; one without anything is empty. A user's message that names a call has what the call returned, and then what the user said.
