@@ -345,7 +345,7 @@ func values(v *kong.Value, name string) []string {
 	switch strings.ToUpper(name) {
 	case "FILE", "OUT", "REQUEST", "CARD", "CASE", "RECORD", "PANEL=FILE", "FILE|KEY":
 		return []string{askFiles}
-	case "DIR", "FOLDER", "INTO", "FROM":
+	case "DIR", "FOLDER":
 		return []string{askFolders}
 	}
 	if v.Name == "data" {

@@ -224,7 +224,7 @@ func TestComplete(t *testing.T) {
 		{"--data x log fs", "fsck"},
 		{"verify --trust ", ":files"},
 		{"verify ", ":files"},
-		{"backup ", ":folders"},
+		{"backup ", ":files"},
 		{"explain --lang ", "en ja ru"},
 		{"explain --lang=j", "--lang=ja"},
 		{"keys new ag", "agent"},

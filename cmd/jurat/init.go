@@ -126,21 +126,21 @@ func cannotBegin(file string, err error) error {
 }
 
 type backupCmd struct {
-	Into      string `arg:"" help:"A folder that does not exist or is empty."`
+	File      string `arg:"" help:"A file that does not exist."`
 	ApartKeys bool   `name:"apart-keys" help:"Copy the keys to what is sealed apart, too. A reader of the copy can then read what you erase later."`
 	jsonFlag
 }
 
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
-	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
+	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.File, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	return c.answer(io, m, err, func(p *printer) {
-		p.line("%s: %s of the log %s, %s", c.Into, plural.Of(m.Size, "record"), m.Log, plural.Of(len(m.Files), "file"))
+		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
 	})
 }
 
 type restoreFlags struct {
-	From        string `placeholder:"DIR" help:"Make the installation from this backup, with --checkpoint or --none-later."`
+	From        string `placeholder:"FILE" help:"Make the installation from this backup, with --checkpoint or --none-later."`
 	Checkpoint  string `help:"With --from: the latest known checkpoint of the log." placeholder:"FILE" xor:"later"`
 	NoneLater   bool   `help:"With --from: the log has signed no checkpoint after the backup was made." xor:"later"`
 	Consistency string `help:"With --from: a proof that leads from the backup's size to the checkpoint's ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`

@@ -126,7 +126,7 @@ type app struct {
 	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"List, add and remove time-stamping authorities outside, beside the built-in one."`
 
-	Backup backupCmd `cmd:"" help:"Copy the data folder, also while it is in use."`
+	Backup backupCmd `cmd:"" help:"Copy everything into a file, also while in use."`
 
 	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
 

@@ -4,21 +4,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/erasure"
@@ -32,23 +29,23 @@ import (
 	"jurat/internal/witness"
 )
 
-// BackupFormat is the format and version that manifests of backups state.
-const BackupFormat = "jurat/backup/v1"
+// BackupFormat is the format and version of backups.
+const BackupFormat = sqlite.BackupFormat
 
-// A BackupManifest describes the content of a backup.
+// A BackupManifest describes a backup, and is in it.
 type BackupManifest struct {
-	Format    string            `json:"format"`
-	Made      string            `json:"made"`       // RFC 3339, UTC
-	Log       string            `json:"log"`        // the log's origin
-	Size      int64             `json:"size"`       // the number of records
-	Root      string            `json:"root"`       // the RFC 6962 root hash of the records, base64
-	ApartKeys bool              `json:"apart_keys"` // whether the backup has the keys to values that are sealed apart
-	Files     map[string]string `json:"files"`      // path, with slashes → SHA-256, hexadecimal
+	Format    string `json:"format"`
+	Made      string `json:"made"`       // RFC 3339, UTC
+	Log       string `json:"log"`        // the log's origin
+	ApartKeys bool   `json:"apart_keys"` // whether the backup has the keys to values that are sealed apart
+
+	Size int64  `json:"size"` // the number of records
+	Root string `json:"root"` // the RFC 6962 root hash of the records, base64
 }
 
 // A BackupOrder says where to make a backup, and whether to include the keys to values that are sealed apart.
 type BackupOrder struct {
-	To        string // a folder that does not exist or is empty
+	To        string // a file that does not exist
 	ApartKeys bool   // copy these keys, too: with them, a reader of the copy can read values that were erased since
 	Progress  func(done, total int64)
 }
@@ -65,7 +62,8 @@ const maxBackups = 5
 
 var errChanged = errors.New("keys or settings were changed while the log was copied")
 
-// MakeBackup copies an installation that may be in use, whole or not at all. It refuses a target folder that is not empty, and keys that keep changing.
+// MakeBackup copies an installation that may be in use, whole or not at all, into one file. It refuses a file that exists, and keys that keep
+// changing. The file has the same form for a data folder and for a database, so one of a database can be restored to a folder, and the other way round.
 func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest, err error) {
 	defer fault.While(&err, "backing up %s", c.Dir)
 	at, err := find(ctx, c)
@@ -73,212 +71,172 @@ func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, at.leave()) }()
-	if err := CheckVacant(o.To); err != nil {
+	log, err := LogVerifier(ctx, at.Files)
+	if err != nil {
 		return nil, err
 	}
 	for range maxBackups {
-		if m, err = backupOnce(ctx, c, at, o); !errors.Is(err, errChanged) {
+		m = &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), ApartKeys: o.ApartKeys}
+		if err = at.backup(ctx, m, o); !errors.Is(err, errChanged) {
 			break
 		}
 	}
 	return m, err
 }
 
-func backupOnce(ctx context.Context, c Config, from *place, o BackupOrder) (m *BackupManifest, err error) {
-	err = Settle(ctx, o.To, func(draft string) error {
-		p := &copying{from: from, to: draft, files: map[string]string{}, progress: o.Progress}
-		if err := p.installation(ctx, o.ApartKeys); err != nil {
-			return err
-		}
-		log, err := LogVerifier(ctx, filestore.NewFolder(draft))
-		if err != nil {
-			return err
-		}
-		head, _, err := stateIn(ctx, draft)
-		if err != nil {
-			return err
-		}
-		databases := &copying{from: inFolder(draft), files: p.files} // their digests are taken after they were opened
-		if err := databases.all(ctx, []string{DatabaseFile, sqlite.ValuesFile, sqlite.KeysFolder}); err != nil {
-			return err
-		}
-		m = &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
-			Root: base64.StdEncoding.EncodeToString(head.Root[:]), ApartKeys: o.ApartKeys, Files: p.files}
-		text, err := json.Marshal(m, jsontext.WithIndent("  "), json.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		return atomicfile.Create(filepath.Join(draft, ManifestFile), append(text, '\n'), 0o600)
-	})
-	return m, err
+func (p *place) backup(ctx context.Context, m *BackupManifest, o BackupOrder) (err error) {
+	if err := absent(o.To); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(o.To), 0o755); err != nil {
+		return err
+	}
+	draft, err := os.MkdirTemp(filepath.Dir(o.To), filepath.Base(o.To)+".unfinished-*") // mode 0700
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	stop := p.watch(draft, o.Progress)
+	err = p.pack(ctx, draft, m)
+	stop()
+	if err != nil {
+		return err
+	}
+	// A crash before the rename leaves the draft, which has private keys and which people see; a crash after it, the whole backup.
+	if err := errors.Join(ctx.Err(), absent(o.To)); err != nil {
+		return err
+	}
+	return atomicfile.Rename(filepath.Join(draft, DatabaseFile), o.To)
 }
 
-// installation copies all parts, in an order that makes the copy consistent.
-func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
-	parts := slices.Concat(standing, growing)
-	if err := p.measure(ctx, append(slices.Clone(parts), DatabaseFile, sqlite.ValuesFile)); err != nil {
-		return err
-	}
-	before := &copying{from: p.from, files: map[string]string{}}
-	if err := before.all(ctx, standing); err != nil {
-		return err
-	}
-	if err := p.from.copyLog(ctx, filepath.Join(p.to, DatabaseFile), p.tell); err != nil {
-		return err
-	}
-	if err := p.all(ctx, parts); err != nil {
-		return err
-	}
-	if err := p.from.copyApart(ctx, p.to, withApartKeys, p.tell); err != nil {
-		return err
-	}
-	for name, sum := range before.files {
-		if p.files[name] != sum {
-			return errChanged
-		}
+// absent returns fs.ErrExist, wrapped, for a file that may exist.
+func absent(file string) error {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%w: %s: name another file for the backup", fs.ErrExist, file), err)
 	}
 	return nil
 }
 
-// stateIn returns the head of the log in a folder, and its last signed checkpoint.
-func stateIn(ctx context.Context, dir string) (head storage.Head, signed string, err error) {
-	err = inStore(ctx, dir, func(store storage.Store) (err error) {
-		if signed, err = store.Checkpoint(ctx); err == nil {
-			head, err = store.Head(ctx)
+// watch reports every second how large the backup in a draft is, until the caller calls stop.
+func (p *place) watch(draft string, progress func(done, total int64)) (stop func()) {
+	size := func(dir, name string) int64 {
+		if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			return info.Size()
 		}
-		return err
+		return 0 // it does not exist yet, or is in a database
+	}
+	total := size(p.Dir, DatabaseFile) + size(p.Dir, sqlite.ValuesFile)
+	ctx, cancel := context.WithCancel(context.Background())
+	var told sync.WaitGroup
+	told.Go(func() {
+		for ctx.Err() == nil && progress != nil {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			done := size(draft, DatabaseFile)
+			progress(done, max(total, done))
+		}
 	})
-	return head, signed, err
+	return func() { cancel(); told.Wait() }
 }
 
-func inStore(ctx context.Context, dir string, do func(storage.Store) error) error {
-	store, err := sqlite.Open(ctx, filepath.Join(dir, DatabaseFile))
+// A putFile is called with a file, by its path with slashes.
+type putFile = func(name string, content []byte) error
+
+// pack makes the backup in a folder, in an order that makes it consistent. What is a link is refused before the log is copied.
+func (p *place) pack(ctx context.Context, draft string, m *BackupManifest) error {
+	for _, name := range []string{DatabaseFile, sqlite.ValuesFile} {
+		if err := regular(p.Dir, name); p.Database == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	before, after := map[string][sha256.Size]byte{}, map[string][sha256.Size]byte{}
+	if err := p.each(ctx, standing, func(name string, content []byte) error { before[name] = sha256.Sum256(content); return nil }); err != nil {
+		return err
+	}
+	file := filepath.Join(draft, DatabaseFile)
+	if err := p.copyLog(ctx, file); err != nil {
+		return err
+	}
+	about, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(store), store.Close())
+	if err := sqlite.MakeBackup(ctx, file, string(about), func(put putFile, values func(dir string) error) error {
+		if err := p.each(ctx, slices.Concat(standing, growing), func(name string, content []byte) error {
+			after[name] = sha256.Sum256(content)
+			return put(name, content)
+		}); err != nil {
+			return err
+		}
+		for name, sum := range before {
+			if after[name] != sum {
+				return errChanged
+			}
+		}
+		return p.packApart(ctx, draft, m.ApartKeys, put, values)
+	}); err != nil {
+		return err
+	}
+	made, whole, err := openBackup(ctx, file) // it is read once before it has its name
+	if err != nil {
+		return err
+	}
+	*m = *whole
+	return made.Close()
 }
 
-// A copying copies files durably, and notes their digests.
-type copying struct {
-	from        *place
-	to          string            // the target folder; "": files are only digested
-	files       map[string]string // path, with slashes → SHA-256, hexadecimal
-	done, total int64             // bytes
-	progress    func(done, total int64)
+// packApart copies what is sealed apart, after the log, which said so later, and its keys if they are wanted, last: a row that was copied has one.
+func (p *place) packApart(ctx context.Context, draft string, keys bool, put putFile, values func(dir string) error) error {
+	from := p.Dir
+	if p.Database != nil {
+		from = draft
+		copied := sqlite.NewValues(from)
+		if err := errors.Join(copyValues(ctx, p.values, copied, keys), copied.Close()); err != nil {
+			return err
+		}
+	}
+	if err := values(from); err != nil || !keys {
+		return err
+	}
+	return (&place{Dir: from}).each(ctx, []string{sqlite.KeysFolder}, put)
 }
 
-func (p *copying) all(ctx context.Context, parts []string) error {
-	return p.from.each(ctx, parts, func(name string) error { return p.file(ctx, name) })
-}
-
-// measure adds up the bytes to copy from this machine's folder, and refuses what is a link there before anything is copied.
-func (p *copying) measure(ctx context.Context, parts []string) error {
-	return p.from.each(ctx, parts, func(name string) error {
-		if p.from.own(name) {
-			if err := regular(p.from.Dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// each calls f for every file in the parts. Parts are folders or files, and may be missing. Secrets in a database are read unwrapped: a backup is
+// complete without the wrapping key.
+func (p *place) each(ctx context.Context, parts []string, f putFile) (err error) {
+	for _, part := range parts {
+		files, own := p.Files, p.Database == nil || part == CasesFolder // in this machine's folder
+		if own {
+			files = filestore.NewFolder(p.Dir)
+		}
+		found := func(name string) error {
+			if strings.HasPrefix(path.Base(name), ".new-") { // the draft of a writer that has not finished
+				return nil
+			}
+			if err := regular(p.Dir, name); own && err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-		}
-		if info, err := os.Lstat(filepath.Join(p.from.Dir, filepath.FromSlash(name))); err == nil {
-			p.total += info.Size()
-		}
-		return nil
-	})
-}
-
-func (p *copying) file(ctx context.Context, name string) error {
-	content, err := p.from.open(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the file was removed since it was listed
-	}
-	if err != nil {
-		return err
-	}
-	defer content.Close() // closing a file that was only read loses nothing
-	sum := sha256.New()
-	read := io.TeeReader(content, sum)
-	if p.to == "" {
-		_, err = io.Copy(io.Discard, read)
-	} else {
-		err = p.write(name, read)
-	}
-	p.files[name] = hex.EncodeToString(sum.Sum(nil))
-	return err
-}
-
-func (p *copying) write(name string, content io.Reader) error {
-	to := filepath.Join(p.to, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(file, content)
-	p.tell(n)
-	return errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncFolders(filepath.Dir(to), p.to))
-}
-
-// tell adds n bytes to the progress, and reports it.
-func (p *copying) tell(n int64) {
-	p.done += n
-	if p.progress != nil {
-		p.progress(p.done, max(p.total, p.done)) // the files may have grown since they were measured
-	}
-}
-
-// A backup copies an installation, with this machine's own files in a folder. It has the same form for a data folder and for a database, so
-// one of a database can be restored to a folder, and the other way round.
-
-// inFolder is what copies the files in a folder.
-func inFolder(dir string) *place { return &place{Dir: dir, Files: filestore.NewFolder(dir)} }
-
-// own reports whether a file is in this machine's folder.
-func (p *place) own(name string) bool {
-	return p.Database == nil || name == CasesFolder || path.Dir(name) == CasesFolder
-}
-
-// each calls f for every file in the parts. Parts are folders or files, and may be missing. Names have slashes.
-func (p *place) each(ctx context.Context, parts []string, f func(name string) error) error {
-	found := func(name string) error {
-		if strings.HasPrefix(path.Base(name), ".new-") { // the draft of a writer that has not finished
-			return ctx.Err()
-		}
-		return errors.Join(ctx.Err(), f(name))
-	}
-	for _, part := range parts {
-		var err error
-		switch {
-		case p.own(part):
-			err = filestore.NewFolder(p.Dir).List(ctx, part, found)
-		case path.Ext(part) == "":
-			err = p.Files.List(ctx, part, found)
-		default: // a file of the database
-			if _, err = p.Files.Read(ctx, part); err == nil {
-				err = found(part)
-			} else if errors.Is(err, fs.ErrNotExist) {
-				err = nil
+			content, err := files.Read(ctx, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // the file was removed since it was listed
 			}
+			if err != nil {
+				return err
+			}
+			return f(name, content)
+		}
+		if path.Ext(part) == "" {
+			err = files.List(ctx, part, found)
+		} else {
+			err = found(part)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// open opens a file, or returns fs.ErrNotExist, wrapped. Secrets in a database are read unwrapped: a backup is complete without the wrapping key.
-func (p *place) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	if !p.own(name) {
-		content, err := p.Files.Read(ctx, name)
-		return io.NopCloser(bytes.NewReader(content)), err
-	}
-	if err := regular(p.Dir, name); err != nil {
-		return nil, err
-	}
-	return os.Open(filepath.Join(p.Dir, filepath.FromSlash(name)))
 }
 
 // regular returns an error unless a file is a regular file inside a folder. A link, even in place of a folder above it, leads outside.
@@ -292,79 +250,23 @@ func regular(dir, name string) error {
 	return nil
 }
 
-// copyLog writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
-func (p *place) copyLog(ctx context.Context, to string, tell func(more int64)) (err error) {
+// copyLog writes one committed state of the log into a new SQLite file.
+func (p *place) copyLog(ctx context.Context, to string) (err error) {
 	if p.Database == nil {
-		return p.copyDatabase(ctx, DatabaseFile, to, tell)
+		return sqlite.CopyFile(ctx, filepath.Join(p.Dir, DatabaseFile), to)
 	}
 	shared, err := postgres.Open(ctx, p.Database)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, shared.Close()) }()
-	file, err := sqlite.Create(ctx, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	grown := growth(to, tell)
 	return shared.Snapshot(ctx, func(log storage.Store) error {
-		if _, err := storage.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
+		file, err := sqlite.Create(ctx, to)
+		if err != nil {
 			return err
 		}
-		return storage.FinishCopy(ctx, log, file)
+		return errors.Join(copyAll(ctx, log, file, nil, func() error { return nil }), file.Close())
 	})
-}
-
-// copyApart copies what is sealed apart, after the log, which said so later, and its keys if they are wanted, last: a row that was copied has one.
-func (p *place) copyApart(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
-	if p.Database != nil {
-		copied := sqlite.NewValues(to)
-		return errors.Join(copyValues(ctx, p.values, copied, withKeys), copied.Close())
-	}
-	copied := filepath.Join(to, filepath.FromSlash(sqlite.ValuesFile))
-	if _, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(sqlite.ValuesFile))); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
-		return err
-	}
-	if err := p.copyDatabase(ctx, sqlite.ValuesFile, copied, tell); err != nil {
-		return err
-	}
-	if err := atomicfile.SyncFolders(filepath.Dir(copied), to); err != nil || !withKeys {
-		return err
-	}
-	return (&copying{from: p, to: to, files: map[string]string{}}).all(ctx, []string{sqlite.KeysFolder})
-}
-
-// copyDatabase makes SQLite copy one of its files, and watches the copy grow.
-func (p *place) copyDatabase(ctx context.Context, name, to string, tell func(more int64)) error {
-	done := make(chan error, 1)
-	go func() { done <- sqlite.Backup(ctx, filepath.Join(p.Dir, filepath.FromSlash(name)), to) }()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	grown := growth(to, tell)
-	for {
-		select {
-		case <-tick.C:
-			grown()
-		case err := <-done:
-			grown()
-			return err
-		}
-	}
-}
-
-// growth returns a function that reports by how much a file has grown since its last call.
-func growth(file string, tell func(more int64)) func() {
-	told := int64(0)
-	return func() {
-		if info, err := os.Stat(file); err == nil { // the file may not exist yet
-			tell(info.Size() - told)
-			told = info.Size()
-		}
-	}
 }
 
 // put creates a file in a file store. A file that exists there must be the same.
@@ -383,18 +285,6 @@ func put(ctx context.Context, files filestore.Store, name string, content []byte
 func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) error {
 	var values []storage.Value
 	held := 0
-	add := func() error {
-		err := to.Add(ctx, values)
-		for n := 0; errors.Is(err, fs.ErrExist) && n < len(values); n++ {
-			if err := addSame(ctx, to, values[n]); err != nil {
-				return err
-			}
-		}
-		if values, held = nil, 0; errors.Is(err, fs.ErrExist) {
-			return nil
-		}
-		return err
-	}
 	err := from.Each(ctx, func(name string) error {
 		value, err := from.Read(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -406,22 +296,21 @@ func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) err
 		if !withKeys {
 			value.Key = nil
 		}
+		switch there, err := to.Read(ctx, name); {
+		case err == nil && !(bytes.Equal(there.Sealed, value.Sealed) && bytes.Equal(there.Key, value.Key)):
+			return fmt.Errorf("%s exists already with other content", to.Where(name))
+		case err == nil:
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
 		values = append(values, value)
 		if held += len(value.Sealed); held < 1<<20 && len(values) < 256 {
 			return ctx.Err()
 		}
-		return add()
+		err = to.Add(ctx, values)
+		values, held = nil, 0
+		return err
 	})
-	return errors.Join(err, add())
-}
-
-func addSame(ctx context.Context, to storage.Values, value storage.Value) error {
-	there, err := to.Read(ctx, value.Name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return to.Add(ctx, []storage.Value{value})
-	case err == nil && !(bytes.Equal(there.Sealed, value.Sealed) && bytes.Equal(there.Key, value.Key)):
-		err = fmt.Errorf("%s exists already with other content", to.Where(value.Name))
-	}
-	return err
+	return errors.Join(err, to.Add(ctx, values))
 }

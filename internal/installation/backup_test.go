@@ -3,9 +3,11 @@ package installation_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,50 +144,64 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	wantError(t, "error", installation.ErrLater, errorOf(installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied})))
 }
 
-// TestRestoreStaysInTheBackup: neither the manifest nor links make a restore read files outside the backup.
-func TestRestoreStaysInTheBackup(t *testing.T) {
+// TestRestoreRefusesFiles: what is no backup, or not as it was made, makes no installation, and no file of a backup lands in another place.
+func TestRestoreRefusesFiles(t *testing.T) {
 	ctx := t.Context()
 	c, i := anew(t)
 	sealApart(t, i, note())
 	succeeds(t, i.Close())
-	for name, spoil := range map[string]func(copied string) error{
-		"a folder that is a link": func(copied string) error {
-			elsewhere := filepath.Join(t.TempDir(), "keys")
-			return errors.Join(os.Rename(filepath.Join(copied, "keys"), elsewhere), os.Symlink(elsewhere, filepath.Join(copied, "keys")))
-		},
-		"a file that is a link": func(copied string) error {
-			elsewhere := filepath.Join(t.TempDir(), "jurat.db")
-			return errors.Join(os.Rename(filepath.Join(copied, "jurat.db"), elsewhere), os.Symlink(elsewhere, filepath.Join(copied, "jurat.db")))
-		},
-		"a path above it": func(copied string) error { return manifest(copied, "../x") },
-		"a path by root":  func(copied string) error { return manifest(copied, "/etc/hostname") },
-		"the whole of it": func(copied string) error { return manifest(copied, ".") },
-		"a folder":        func(copied string) error { return manifest(copied, "keys") },
-	} {
-		copied, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
-		must(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true}))
-		succeeds(t, spoil(copied))
-		if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
-			t.Errorf("%s: restored", name)
+	copied := filepath.Join(t.TempDir(), "copy")
+	must(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true}))
+	whole := must(os.ReadFile(copied))
+	refused := func(name, from, want string) {
+		t.Helper()
+		back := filepath.Join(t.TempDir(), "back")
+		if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: from, NoneLater: true}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(back); err == nil {
 			t.Errorf("%s: something is there", name)
 		}
 	}
-}
-
-// manifest adds a file to the manifest of a backup.
-func manifest(copied, name string) error {
-	file := filepath.Join(copied, "backup.json")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
+	spoilt := func(content []byte) string {
+		file := filepath.Join(t.TempDir(), "spoilt")
+		succeeds(t, os.WriteFile(file, content, 0o600))
+		return file
 	}
-	added := strings.Replace(string(text), `"files": {`, `"files": {"`+name+`":"00",`, 1)
-	if added == string(text) {
-		return errors.New("the manifest names no files")
+	refused("a folder", c.Dir, "is a folder")
+	refused("a log", filepath.Join(c.Dir, "jurat.db"), "SHA-256")
+	refused("nothing", spoilt(nil), "SHA-256")
+	for at := 0; at < len(whole); at += 997 {
+		content := bytes.Clone(whole)
+		content[at] ^= 1
+		refused(fmt.Sprint("byte ", at), spoilt(content), "SHA-256")
+		refused(fmt.Sprint("cut at ", at), spoilt(whole[:at]), "SHA-256")
 	}
-	return os.WriteFile(file, []byte(added), 0o600)
+	for name, change := range map[string]struct{ statement, want string }{
+		"a path above it": {`UPDATE files SET path = '../x' WHERE path = 'log.key'`, "no file of a backup"},
+		"a path by root":  {`UPDATE files SET path = '/etc/x' WHERE path = 'log.key'`, "no file of a backup"},
+		"the log":         {`UPDATE files SET path = 'jurat.db-wal' WHERE path = 'log.key'`, "no file of a backup"},
+		"a folder":        {`UPDATE files SET path = 'keys' WHERE path = 'log.key'`, "keys"},
+		"no key":          {`DELETE FROM files WHERE path = 'log.key'`, "log.key"},
+		"another version": {`UPDATE meta SET value = 'jurat/backup/v1 of log 13'`, "of the jurat that made a backup"},
+		"a log's version": {`UPDATE meta SET value = '14'`, "not a"},
+	} {
+		file := spoilt(whole)
+		db := must(sql.Open("sqlite", file))
+		_, err := db.ExecContext(ctx, change.statement)
+		succeeds(t, errors.Join(err, db.Close()))
+		content := must(os.ReadFile(file))
+		content = content[:len(content)/8192*8192] // without the digest
+		sum := sha256.Sum256(content)
+		refused(name, spoilt(append(content, sum[:]...)), change.want)
+	}
+	succeeds(t, os.WriteFile(filepath.Join(c.Dir, "jurat.db"), whole, 0o600))
+	for dir, want := range map[string]string{c.Dir: "this file is a", copied: "init --from"} {
+		if _, _, err := installation.OpenOrCreate(ctx, installation.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s was opened: %v", dir, err)
+		}
+	}
+	wantError(t, "over a file", fs.ErrExist, errorOf(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied})))
 }
 
 // TestBackupOfANewInstallation: an installation without any signed record can be restored, too.
@@ -210,8 +226,8 @@ func TestBackupRefusesLinks(t *testing.T) {
 		if _, err := installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := os.Stat(filepath.Join(copied, "jurat.db")); err == nil {
-			t.Errorf("%s: the log was copied", name)
+		if left := must(os.ReadDir(filepath.Dir(copied))); len(left) > 0 {
+			t.Errorf("%s: it left %v", name, left)
 		}
 	}
 }

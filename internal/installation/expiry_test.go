@@ -234,7 +234,10 @@ func TestExpire(t *testing.T) {
 	wantNoMarks(t, c.Dir, there)
 	copied := filepath.Join(t.TempDir(), "copy")
 	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
-	wantNoMarks(t, copied, there)
+	wantNoMarks(t, filepath.Dir(copied), there)
+	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
+	wantExpired(t, open(t, restored), alone)
 }
 
 // TestExpireRefuses asks for what is not allowed.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +28,9 @@ import (
 
 // findInFolder finds an installation in a data folder. If there is none, the error has ErrNone in its chain.
 func findInFolder(ctx context.Context, c Config) (*place, error) {
+	if info, err := os.Stat(c.Dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file, not a data folder: if it is a backup, 'jurat --data FOLDER init --from %[1]s' makes an installation from it", c.Dir)
+	}
 	if err := checkParts(ctx, c.Dir); errors.Is(err, ErrNone) {
 		looked, failed := filepath.Abs(c.Dir)
 		if failed != nil {
@@ -132,10 +134,7 @@ func furnish(ctx context.Context, c Config, dir string) error {
 	return book.Close()
 }
 
-// ManifestFile names the file that marks a folder as a backup and lists its content. It is moved into the folder last.
-const ManifestFile = "backup.json"
-
-// An installation or a backup is made inside its own folder. The folder may exist already, belong to a service manager or be a mount point.
+// An installation is made inside its own folder. The folder may exist already, belong to a service manager or be a mount point.
 // These names are used there while it is made:
 const (
 	draftPrefix = ".jurat-new-"  // a draft: a process is writing it, or crashed while it did. Readers ignore it
@@ -224,9 +223,6 @@ func carryOut(dir string) error {
 	}
 	if err != nil {
 		return err
-	}
-	if i := slices.IndexFunc(parts, func(p os.DirEntry) bool { return p.Name() == ManifestFile }); i >= 0 { // last: a folder without a manifest is not a backup
-		parts = slices.Concat(parts[:i], parts[i+1:], parts[i:i+1])
 	}
 	for _, p := range parts {
 		part, to := p.Name(), filepath.Join(dir, p.Name())

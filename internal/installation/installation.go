@@ -26,8 +26,8 @@
 //
 // # A backup has one form
 //
-// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore it, and
-// a way from one machine to several and back. A restore to a database writes the checkpoint last: before that it can be repeated.
+// A backup is one SQLite file, even if the installation is in a database: the log, the values sealed apart, and the small files. So there is one
+// way to restore it, and a way from one machine to several and back. A restore to a database writes the checkpoint last: before that it can be repeated.
 //
 // # The act first, then the content
 //

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ var ErrLater = errors.New("it is not known what the log published after the back
 
 // A RestoreOrder says what to restore, and what is known about the log from elsewhere.
 type RestoreOrder struct {
-	From string // the backup's folder
+	From string // the backup
 
 	// Checkpoint is the last signed checkpoint of the log that is known. The restored log accepts no records until it holds all that this
 	// checkpoint covers. "": NoneLater must state that there is none later than the backup.
@@ -66,83 +65,94 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if o.Checkpoint == "" && !o.NoneLater {
 		return nil, ErrLater
 	}
-	m, err := readManifest(ctx, o.From)
+	from, m, err := openBackup(ctx, o.From)
 	if err != nil {
 		return nil, err
 	}
-	if c.DB != "" {
-		return restoreToDatabase(ctx, c, o, m)
-	}
+	defer func() { err = errors.Join(err, from.Close()) }()
 	r = &Restored{Manifest: *m}
-	return r, Settle(ctx, c.Dir, func(draft string) error {
-		if err := unpack(ctx, m, o.From, draft); err != nil {
+	build := func(draft string) error {
+		if err := unpack(ctx, from, draft); err != nil {
 			return err
 		}
 		inDraft := c
-		inDraft.Dir = draft
-		return r.examine(ctx, inDraft, o)
-	})
+		inDraft.Dir, inDraft.DB = draft, ""
+		return r.examine(ctx, inDraft, from, o)
+	}
+	if c.DB != "" {
+		return r, restoreToDatabase(ctx, c, o, from, build)
+	}
+	return r, Settle(ctx, c.Dir, build)
 }
 
-func readManifest(ctx context.Context, dir string) (*BackupManifest, error) {
-	if err := Settled(ctx, dir); err != nil {
-		return nil, err
+func openBackup(ctx context.Context, file string) (*sqlite.Store, *BackupManifest, error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return nil, nil, errors.New("it is a folder, and a backup is a file: the jurat that made a backup in a folder (commit 74bdf2cb or before) restores it")
 	}
-	text, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+	b, about, err := sqlite.OpenBackup(ctx, file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := new(BackupManifest)
-	if err := json.Unmarshal(text, m, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
+	head, err := b.Head(ctx)
+	if err := errors.Join(err, json.Unmarshal([]byte(about), m, json.RejectUnknownMembers(true))); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("reading what the backup says about itself: %w", err), b.Close())
 	}
-	if m.Format != BackupFormat {
-		return nil, fmt.Errorf("%s: format is %q, want %q", ManifestFile, m.Format, BackupFormat)
-	}
-	for name := range m.Files {
-		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, fmt.Errorf("%s: files: %q is not a path within the backup", ManifestFile, name)
-		}
-	}
-	return m, nil
+	m.Size, m.Root = head.Size, base64.StdEncoding.EncodeToString(head.Root[:])
+	return b, m, nil
 }
 
-// unpack copies the files that the manifest names, and checks their digests.
-func unpack(ctx context.Context, m *BackupManifest, from, to string) error {
-	if err := os.Mkdir(filepath.Join(to, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
+// unpack makes a data folder from a backup.
+func unpack(ctx context.Context, from *sqlite.Store, dir string) error {
+	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
 		return err
 	}
-	p := &copying{from: inFolder(from), to: to, files: map[string]string{}}
-	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-		if err := ctx.Err(); err != nil {
+	to, err := sqlite.Create(ctx, filepath.Join(dir, DatabaseFile))
+	if err != nil {
+		return err
+	}
+	files := filestore.NewFolder(dir)
+	return errors.Join(copyAll(ctx, from, to, nil, func() error {
+		if err := from.Files(ctx, func(name string, content []byte) error {
+			if err := checkName(name); err != nil {
+				return err
+			}
+			return files.Create(ctx, name, content)
+		}); err != nil {
 			return err
 		}
-		if err := p.file(ctx, name); err != nil {
-			return err
-		}
-		if _, copied := p.files[name]; !copied {
-			return fmt.Errorf("%s: the backup lacks it", name)
-		}
-		if p.files[name] != m.Files[name] {
-			return fmt.Errorf("%s: its SHA-256 is %s, the manifest says %s", name, p.files[name], m.Files[name])
-		}
+		return from.UnpackValues(ctx, dir)
+	}), to.Close())
+}
+
+// copyAll copies a log. Its checkpoint is last, after what beside copies.
+func copyAll(ctx context.Context, from, to storage.Store, progress func(done, total int64), beside func() error) error {
+	if _, err := storage.Copy(ctx, from, to, progress); err != nil {
+		return err
+	}
+	if err := beside(); err != nil {
+		return err
+	}
+	return storage.FinishCopy(ctx, from, to)
+}
+
+// checkName returns an error for a file that MakeBackup does not put in a backup.
+func checkName(name string) error {
+	isIn := func(part string) bool { return name == part || strings.HasPrefix(name, part+"/") }
+	parts := append(slices.Concat(standing, growing), sqlite.KeysFolder)
+	if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) || !slices.ContainsFunc(parts, isIn) {
+		return fmt.Errorf("%q is no file of a backup", name)
 	}
 	return nil
 }
 
 // examine checks all of a restored log, and compares it with what is known about it.
-func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error {
-	head, signed, err := stateIn(ctx, c.Dir)
+func (r *Restored) examine(ctx context.Context, c Config, from *sqlite.Store, o RestoreOrder) error {
+	published, err := from.Checkpoint(ctx)
+	if o.Checkpoint != "" {
+		published, err = o.Checkpoint, errors.Join(err, r.compare(ctx, c, from, o))
+	}
 	if err != nil {
-		return err
-	}
-	if root := base64.StdEncoding.EncodeToString(head.Root[:]); head.Size != r.Manifest.Size || root != r.Manifest.Root {
-		return fmt.Errorf("the log has %d records and the root %s, but the manifest says %d and %s", head.Size, root, r.Manifest.Size, r.Manifest.Root)
-	}
-	published := o.Checkpoint
-	if published == "" {
-		published = signed
-	} else if err := r.compare(ctx, c, o, head); err != nil {
 		return err
 	}
 	if err := atomicfile.Create(filepath.Join(c.Dir, CheckpointFile), []byte(published), 0o644); err != nil {
@@ -174,8 +184,12 @@ func (r *Restored) judge(damages []fsck.Damage) error {
 }
 
 // compare checks the restored log against the checkpoint from elsewhere.
-func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head storage.Head) error {
+func (r *Restored) compare(ctx context.Context, c Config, from *sqlite.Store, o RestoreOrder) error {
 	log, err := LogVerifier(ctx, filestore.NewFolder(c.Dir))
+	if err != nil {
+		return err
+	}
+	head, err := from.Head(ctx)
 	if err != nil {
 		return err
 	}
@@ -194,11 +208,7 @@ func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head s
 		r.Prefix = true
 		return nil
 	}
-	var root tlog.Hash
-	err = inStore(ctx, c.Dir, func(store storage.Store) (err error) {
-		root, err = tlog.TreeHash(known.Size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return store.Hashes(ctx, indexes) }))
-		return err
-	})
+	root, err := tlog.TreeHash(known.Size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return from.Hashes(ctx, indexes) }))
 	if err != nil {
 		return err
 	}
@@ -209,44 +219,38 @@ func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head s
 	return nil
 }
 
-// restoreToDatabase unpacks and examines a backup in a draft inside the machine's folder, and then copies it into the database.
-func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *BackupManifest) (r *Restored, err error) {
+// restoreToDatabase makes and examines a data folder inside the machine's folder, and then copies it into the database.
+func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, from *sqlite.Store, build func(draft string) error) (err error) {
 	seen := filepath.Join(c.Dir, CheckpointFile)
 	if _, err := os.Lstat(seen); err == nil {
-		return nil, fmt.Errorf("this machine has already seen a checkpoint, %s: give it with --checkpoint and move it away, or name another folder", seen)
+		return fmt.Errorf("this machine has already seen a checkpoint, %s: give it with --checkpoint and move it away, or name another folder", seen)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
 	if err := c.check(); err != nil {
-		return nil, err
+		return err
 	}
 	to, err := connect(ctx, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, to.leave()) }()
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	draft, err := os.MkdirTemp(c.Dir, ".jurat-restore-*")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
-	if err := unpack(ctx, m, o.From, draft); err != nil {
-		return nil, err
+	if err := build(draft); err != nil {
+		return err
 	}
-	unpacked := c
-	unpacked.Dir, unpacked.DB = draft, ""
-	r = &Restored{Manifest: *m}
-	if err := r.examine(ctx, unpacked, o); err != nil {
-		return nil, err
-	}
-	return r, to.alone(ctx, func() error { return to.fill(ctx, c, draft, m, o.Progress) })
+	return to.alone(ctx, func() error { return to.fill(ctx, c, draft, from, o.Progress) })
 }
 
-// fill copies an unpacked backup into a database without an installation, maybe with rests of an attempt. The checkpoint, which makes it one, is last.
-func (p *place) fill(ctx context.Context, c Config, draft string, m *BackupManifest, progress func(done, total int64)) (err error) {
+// fill copies a backup into a database without an installation, maybe with rests of an attempt. The checkpoint, which makes it one, is last.
+func (p *place) fill(ctx context.Context, c Config, draft string, from *sqlite.Store, progress func(done, total int64)) (err error) {
 	to, err := p.tables(ctx)
 	if err != nil {
 		return err
@@ -258,44 +262,27 @@ func (p *place) fill(ctx context.Context, c Config, draft string, m *BackupManif
 	if err := p.shared.CheckKeys(ctx); err != nil {
 		return err
 	}
-	from, err := sqlite.Open(ctx, filepath.Join(draft, DatabaseFile))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	if _, err := storage.Copy(ctx, from, to, progress); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-		if err := p.fillFile(ctx, c, draft, name); err != nil {
+	return copyAll(ctx, from, to, progress, func() error {
+		if err := from.Files(ctx, func(name string, content []byte) error {
+			switch {
+			case strings.HasPrefix(name, sqlite.KeysFolder+"/"): // copyValues copies what is in these
+				return nil
+			case strings.HasPrefix(name, CasesFolder+"/"): // this machine's own
+				return atomicfile.Replace(filepath.Join(c.Dir, filepath.FromSlash(name)), content, 0o600)
+			}
+			return put(ctx, p.Files, name, content)
+		}); err != nil {
 			return err
 		}
-	}
-	apart := sqlite.NewValues(draft)
-	if err := errors.Join(copyValues(ctx, apart, p.values, true), apart.Close()); err != nil {
-		return err
-	}
-	// A crash before the last line leaves a database without an installation, and a machine that has the restored checkpoint.
-	if err := p.fillFile(ctx, c, draft, CheckpointFile); err != nil {
-		return err
-	}
-	return storage.FinishCopy(ctx, from, to)
-}
-
-// fillFile copies a file of an unpacked backup: into this machine's folder if it is the machine's own, and otherwise into the database.
-func (p *place) fillFile(ctx context.Context, c Config, draft, name string) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case name == DatabaseFile, name == sqlite.ValuesFile, strings.HasPrefix(name, sqlite.KeysFolder+"/"): // fill copies what is in them
-		return nil
-	}
-	content, err := os.ReadFile(filepath.Join(draft, filepath.FromSlash(name)))
-	switch {
-	case err != nil:
-		return err
-	case name == CheckpointFile, strings.HasPrefix(name, CasesFolder+"/"):
-		return atomicfile.Replace(filepath.Join(c.Dir, filepath.FromSlash(name)), content, 0o600)
-	}
-	return put(ctx, p.Files, name, content)
+		apart := sqlite.NewValues(draft)
+		if err := errors.Join(copyValues(ctx, apart, p.values, true), apart.Close()); err != nil {
+			return err
+		}
+		published, err := os.ReadFile(filepath.Join(draft, CheckpointFile))
+		if err != nil {
+			return err
+		}
+		// A crash from here on leaves a database without an installation, and a machine that has the restored checkpoint.
+		return atomicfile.Replace(filepath.Join(c.Dir, CheckpointFile), published, 0o600)
+	})
 }

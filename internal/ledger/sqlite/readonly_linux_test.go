@@ -33,7 +33,7 @@ func TestReadOnlyDisk(t *testing.T) {
 			crashed(t, path, left)
 			disk.ReadOnly(t, true)
 			copied := filepath.Join(t.TempDir(), "copy.db")
-			if err := Backup(t.Context(), path, copied); err != nil {
+			if err := CopyFile(t.Context(), path, copied); err != nil {
 				t.Errorf("%s: %v", name, err)
 			} else if s, err := Open(t.Context(), copied); err != nil {
 				t.Errorf("%s: the copy: %v", name, err)

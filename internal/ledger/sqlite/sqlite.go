@@ -47,6 +47,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -265,6 +266,9 @@ func (f form) known(ctx context.Context, in rowQuerier) error {
 	if err := in.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&has); err != nil {
 		return translate(err)
 	}
+	if backup := strings.HasPrefix(has, "jurat/backup/"); has != f.version && (backup || f.version == backupForm.version) {
+		return fmt.Errorf("this file is a %q and not a %q; 'jurat init --from FILE' of the jurat that made a backup makes an installation from it", has, f.version)
+	}
 	return storage.Known(has, f.version)
 }
 
@@ -441,35 +445,4 @@ func (s *Store) openReaders(settings url.Values) error {
 	db.SetMaxIdleConns(4)
 	s.readers, s.reader = db, &runner{on: db}
 	return nil
-}
-
-// Backup writes one committed state of a database into a new file and syncs it. Other processes can read and append
-// meanwhile.
-func Backup(ctx context.Context, from, to string) (err error) {
-	defer fault.While(&err, "copying database %s", from)
-	absolute, err := filepath.Abs(from)
-	if err != nil {
-		return err
-	}
-	source, settings := &Store{path: absolute}, url.Values{"mode": {"rw"}}
-	if protected(absolute) != nil {
-		if settings, err = source.readingAlone(); err != nil {
-			return err
-		}
-	}
-	settings.Set("_busy_timeout", "5000")
-	db, err := sql.Open("sqlite", dataSource(absolute, settings))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close(), source.stood()) }()
-	// SQLite copies within one read transaction: the copy lacks later commits, and they do not wait for it.
-	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, to); err != nil {
-		return errors.Join(translate(err), ctx.Err())
-	}
-	file, err := os.OpenFile(to, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Chmod(0o600), file.Sync(), file.Close())
 }

@@ -21,7 +21,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// The places of Values in their folder. Package backup copies them.
+// The places of Values in their folder.
 const (
 	ValuesFile = "apart/values.db"
 	KeysFolder = "apart-keys"
@@ -37,7 +37,7 @@ const (
 //go:embed values.sql
 var valuesSchema string
 
-var valuesForm = form{valuesSchema, "apart-1"}
+var valuesForm = form{"CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;" + valuesSchema, "apart-1"}
 
 // Values are storage.Values in a file, with their keys beside it. The first value makes both. See the package's documentation.
 type Values struct {

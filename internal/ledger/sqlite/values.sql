@@ -1,8 +1,3 @@
-CREATE TABLE meta (
-	name  TEXT PRIMARY KEY,
-	value TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- What is sealed apart. No key is ever in this file.
 CREATE TABLE apart (
 	id     INTEGER PRIMARY KEY AUTOINCREMENT, -- and the slot of its key; none is given twice
