@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -75,6 +77,9 @@ func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest
 	if err != nil {
 		return nil, err
 	}
+	if o.To, err = filepath.Abs(o.To); err != nil {
+		return nil, err
+	}
 	for range maxBackups {
 		m = &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), ApartKeys: o.ApartKeys}
 		if err = at.backup(ctx, m, o); !errors.Is(err, errChanged) {
@@ -88,10 +93,15 @@ func (p *place) backup(ctx context.Context, m *BackupManifest, o BackupOrder) (e
 	if err := absent(o.To); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(o.To), 0o755); err != nil {
+	folder := filepath.Dir(o.To)
+	top := folder // what is there already
+	for absent(top) == nil {
+		top = filepath.Dir(top)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	draft, err := os.MkdirTemp(filepath.Dir(o.To), filepath.Base(o.To)+".unfinished-*") // mode 0700
+	draft, err := os.MkdirTemp(folder, filepath.Base(o.To)+".unfinished-*") // mode 0700
 	if err != nil {
 		return err
 	}
@@ -99,14 +109,15 @@ func (p *place) backup(ctx context.Context, m *BackupManifest, o BackupOrder) (e
 	stop := p.watch(draft, o.Progress)
 	err = p.pack(ctx, draft, m)
 	stop()
-	if err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	// A crash before the rename leaves the draft, which has private keys and which people see; a crash after it, the whole backup.
-	if err := errors.Join(ctx.Err(), absent(o.To)); err != nil {
+	// A crash before the next line leaves the draft, which has private keys and which people see; a crash after it, the whole backup. Link, unlike
+	// Rename, fails if the file exists.
+	if err := os.Link(filepath.Join(draft, DatabaseFile), o.To); err != nil {
 		return err
 	}
-	return atomicfile.Rename(filepath.Join(draft, DatabaseFile), o.To)
+	return atomicfile.SyncFolders(folder, top)
 }
 
 // absent returns fs.ErrExist, wrapped, for a file that may exist.
@@ -141,9 +152,6 @@ func (p *place) watch(draft string, progress func(done, total int64)) (stop func
 	return func() { cancel(); told.Wait() }
 }
 
-// A putFile is called with a file, by its path with slashes.
-type putFile = func(name string, content []byte) error
-
 // pack makes the backup in a folder, in an order that makes it consistent. What is a link is refused before the log is copied.
 func (p *place) pack(ctx context.Context, draft string, m *BackupManifest) error {
 	for _, name := range []string{DatabaseFile, sqlite.ValuesFile} {
@@ -151,44 +159,58 @@ func (p *place) pack(ctx context.Context, draft string, m *BackupManifest) error
 			return err
 		}
 	}
-	before, after := map[string][sha256.Size]byte{}, map[string][sha256.Size]byte{}
-	if err := p.each(ctx, standing, func(name string, content []byte) error { before[name] = sha256.Sum256(content); return nil }); err != nil {
+	before, after := digests{}, digests{}
+	if err := p.each(ctx, standing, before.of(func(_ string, content io.Reader) error {
+		_, err := io.Copy(io.Discard, content)
+		return err
+	})); err != nil {
 		return err
 	}
 	file := filepath.Join(draft, DatabaseFile)
 	if err := p.copyLog(ctx, file); err != nil {
 		return err
 	}
-	about, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if err := sqlite.MakeBackup(ctx, file, string(about), func(put putFile, values func(dir string) error) error {
-		if err := p.each(ctx, slices.Concat(standing, growing), func(name string, content []byte) error {
-			after[name] = sha256.Sum256(content)
-			return put(name, content)
-		}); err != nil {
-			return err
+	if err := sqlite.MakeBackup(ctx, file, func(d *sqlite.Draft, head storage.Head) (string, error) {
+		m.Size, m.Root = head.Size, base64.StdEncoding.EncodeToString(head.Root[:])
+		about, err := json.Marshal(m)
+		if err != nil {
+			return "", err
+		}
+		put := func(name string, content io.Reader) error { return d.Put(ctx, name, content) }
+		if err := p.each(ctx, slices.Concat(standing, growing), after.of(put)); err != nil {
+			return "", err
 		}
 		for name, sum := range before {
 			if after[name] != sum {
-				return errChanged
+				return "", errChanged
 			}
 		}
-		return p.packApart(ctx, draft, m.ApartKeys, put, values)
+		return string(about), p.packApart(ctx, draft, m.ApartKeys, d, put)
 	}); err != nil {
 		return err
 	}
-	made, whole, err := openBackup(ctx, file) // it is read once before it has its name
+	made, _, err := openBackup(ctx, file, nil) // it is read once before it has its name
 	if err != nil {
 		return err
 	}
-	*m = *whole
 	return made.Close()
 }
 
+// Digests are the SHA-256 of files by their names.
+type digests map[string][sha256.Size]byte
+
+// of returns a function that does what put does, and notes digests.
+func (d digests) of(put func(name string, content io.Reader) error) func(string, io.Reader) error {
+	return func(name string, content io.Reader) error {
+		sum := sha256.New()
+		err := put(name, io.TeeReader(content, sum))
+		d[name] = [sha256.Size]byte(sum.Sum(nil))
+		return err
+	}
+}
+
 // packApart copies what is sealed apart, after the log, which said so later, and its keys if they are wanted, last: a row that was copied has one.
-func (p *place) packApart(ctx context.Context, draft string, keys bool, put putFile, values func(dir string) error) error {
+func (p *place) packApart(ctx context.Context, draft string, keys bool, d *sqlite.Draft, put func(string, io.Reader) error) error {
 	from := p.Dir
 	if p.Database != nil {
 		from = draft
@@ -197,7 +219,7 @@ func (p *place) packApart(ctx context.Context, draft string, keys bool, put putF
 			return err
 		}
 	}
-	if err := values(from); err != nil || !keys {
+	if err := d.PutValues(ctx, from); err != nil || !keys {
 		return err
 	}
 	return (&place{Dir: from}).each(ctx, []string{sqlite.KeysFolder}, put)
@@ -205,7 +227,7 @@ func (p *place) packApart(ctx context.Context, draft string, keys bool, put putF
 
 // each calls f for every file in the parts. Parts are folders or files, and may be missing. Secrets in a database are read unwrapped: a backup is
 // complete without the wrapping key.
-func (p *place) each(ctx context.Context, parts []string, f putFile) (err error) {
+func (p *place) each(ctx context.Context, parts []string, f func(name string, content io.Reader) error) (err error) {
 	for _, part := range parts {
 		files, own := p.Files, p.Database == nil || part == CasesFolder // in this machine's folder
 		if own {
@@ -213,19 +235,17 @@ func (p *place) each(ctx context.Context, parts []string, f putFile) (err error)
 		}
 		found := func(name string) error {
 			if strings.HasPrefix(path.Base(name), ".new-") { // the draft of a writer that has not finished
-				return nil
+				return ctx.Err()
 			}
-			if err := regular(p.Dir, name); own && err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			content, err := files.Read(ctx, name)
+			content, err := p.open(ctx, name, own)
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // the file was removed since it was listed
+				return ctx.Err() // the file was removed since it was listed
 			}
 			if err != nil {
 				return err
 			}
-			return f(name, content)
+			defer content.Close() // closing a file that was only read loses nothing
+			return errors.Join(ctx.Err(), f(name, content))
 		}
 		if path.Ext(part) == "" {
 			err = files.List(ctx, part, found)
@@ -237,6 +257,17 @@ func (p *place) each(ctx context.Context, parts []string, f putFile) (err error)
 		}
 	}
 	return nil
+}
+
+func (p *place) open(ctx context.Context, name string, own bool) (io.ReadCloser, error) {
+	if !own {
+		content, err := p.Files.Read(ctx, name)
+		return io.NopCloser(bytes.NewReader(content)), err
+	}
+	if err := regular(p.Dir, name); err != nil {
+		return nil, err
+	}
+	return os.Open(filepath.Join(p.Dir, filepath.FromSlash(name)))
 }
 
 // regular returns an error unless a file is a regular file inside a folder. A link, even in place of a folder above it, leads outside.
@@ -265,7 +296,7 @@ func (p *place) copyLog(ctx context.Context, to string) (err error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(copyAll(ctx, log, file, nil, func() error { return nil }), file.Close())
+		return errors.Join(copyAll(ctx, log, file, nil, nil), file.Close())
 	})
 }
 

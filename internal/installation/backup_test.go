@@ -183,6 +183,8 @@ func TestRestoreRefusesFiles(t *testing.T) {
 		"the log":         {`UPDATE files SET path = 'jurat.db-wal' WHERE path = 'log.key'`, "no file of a backup"},
 		"a folder":        {`UPDATE files SET path = 'keys' WHERE path = 'log.key'`, "keys"},
 		"no key":          {`DELETE FROM files WHERE path = 'log.key'`, "log.key"},
+		"a view":          {`ALTER TABLE files RENAME TO others; CREATE VIEW files AS SELECT path, part, content FROM others`, "its tables are not"},
+		"another size":    {`UPDATE meta SET value = json_set(value, '$.size', 7) WHERE name = 'about'`, "but the backup says 7"},
 		"another version": {`UPDATE meta SET value = 'jurat/backup/v1 of log 13'`, "of the jurat that made a backup"},
 		"a log's version": {`UPDATE meta SET value = '14'`, "not a"},
 	} {
@@ -201,7 +203,86 @@ func TestRestoreRefusesFiles(t *testing.T) {
 			t.Errorf("%s was opened: %v", dir, err)
 		}
 	}
-	wantError(t, "over a file", fs.ErrExist, errorOf(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied})))
+	if left := must(filepath.Glob(filepath.Join(c.Dir, "jurat.db-[ws]*"))); len(left) > 0 || !bytes.Equal(whole, must(os.ReadFile(filepath.Join(c.Dir, "jurat.db")))) {
+		t.Errorf("opening a backup as a log has changed it, or left %v", left)
+	}
+}
+
+// TestBackupFile: a backup has one name and content: it replaces nothing, also in new folders and under names that SQLite or the system reads otherwise, and
+// nothing beside it is read.
+func TestBackupFile(t *testing.T) {
+	ctx := t.Context()
+	c, i := anew(t)
+	sealApart(t, i, note(), "/prompt")
+	succeeds(t, i.Close())
+	t.Chdir(t.TempDir())
+	for _, to := range []string{"new/and/new/copy", "folder/", "file:copy?mode=memory"} {
+		must(installation.MakeBackup(ctx, c, installation.BackupOrder{To: to}))
+		must(installation.Restore(ctx, installation.Config{Dir: filepath.Join(t.TempDir(), "back")}, installation.RestoreOrder{From: strings.TrimSuffix(to, "/"), NoneLater: true}))
+	}
+	for _, to := range []string{"", ".", "folder", "new/and"} {
+		wantError(t, "over what is there: "+to, fs.ErrExist, errorOf(installation.MakeBackup(ctx, c, installation.BackupOrder{To: to})))
+	}
+	ended, end := context.WithCancel(ctx)
+	wantError(t, "ended", context.Canceled, errorOf(installation.MakeBackup(ended, c, installation.BackupOrder{To: "ended", Progress: func(_, _ int64) { end() }})))
+	wantError(t, "over what has come", fs.ErrExist, errorOf(installation.MakeBackup(ctx, c, installation.BackupOrder{To: "other", Progress: func(_, _ int64) {
+		drafts, err := filepath.Glob("other.unfinished-*/jurat.db")
+		if err != nil || len(drafts) != 1 || must(os.Stat(filepath.Dir(drafts[0]))).Mode().Perm() != 0o700 {
+			t.Error("a killed backup would leave", drafts, err)
+		}
+		succeeds(t, os.WriteFile("other", []byte("other"), 0o600))
+	}})))
+	if text := must(os.ReadFile("other")); string(text) != "other" {
+		t.Error("the backup has replaced what came meanwhile")
+	}
+	if left := must(filepath.Glob("*")); !slices.Equal(left, []string{"file:copy?mode=memory", "folder", "new", "other"}) {
+		t.Errorf("it left %v", left)
+	}
+	writeAhead(t, "folder", `UPDATE head SET checkpoint = 'x'`)
+	must(installation.Restore(ctx, installation.Config{Dir: "back"}, installation.RestoreOrder{From: "folder", NoneLater: true}))
+	open(t, installation.Config{Dir: "back"})
+}
+
+// writeAhead puts a write-ahead log with a change beside a database, as if it had one.
+func writeAhead(t *testing.T, file, change string) {
+	t.Helper()
+	other := filepath.Join(t.TempDir(), "other")
+	succeeds(t, os.WriteFile(other, must(os.ReadFile(file)), 0o600))
+	db := must(sql.Open("sqlite", other))
+	defer db.Close()
+	_, err := db.ExecContext(t.Context(), `PRAGMA journal_mode = WAL; `+change)
+	succeeds(t, err)
+	succeeds(t, os.WriteFile(file+"-wal", must(os.ReadFile(other+"-wal")), 0o600))
+}
+
+// TestBackupOfKeys: a backup has no key to what is sealed apart unless they are asked for, and then in rows of bounded size.
+func TestBackupOfKeys(t *testing.T) {
+	c, i := anew(t)
+	sealApart(t, i, note(), "/prompt")
+	succeeds(t, i.Close())
+	files := must(filepath.Glob(filepath.Join(c.Dir, sqlite.KeysFolder, "*")))
+	slots := must(os.ReadFile(files[0]))
+	key := slots[48:80]
+	succeeds(t, os.WriteFile(files[0], append(slots, make([]byte, 5<<20)...), 0o600))
+	for _, with := range []bool{false, true} {
+		copied := filepath.Join(t.TempDir(), "copy")
+		must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: with}))
+		if bytes.Equal(key, make([]byte, 32)) || bytes.Contains(must(os.ReadFile(copied)), key) != with {
+			t.Errorf("with keys: %v; it is otherwise in the backup", with)
+		}
+		back := installation.Config{Dir: filepath.Join(t.TempDir(), "back")}
+		must(installation.Restore(t.Context(), back, installation.RestoreOrder{From: copied, NoneLater: true}))
+		restored, err := os.ReadFile(filepath.Join(back.Dir, sqlite.KeysFolder, filepath.Base(files[0])))
+		if with != (err == nil) || with && !bytes.Equal(restored, must(os.ReadFile(files[0]))) {
+			t.Errorf("with keys: %v, %d bytes are restored, %v", with, len(restored), err)
+		}
+		db := must(sql.Open("sqlite", copied))
+		var longest int
+		succeeds(t, errors.Join(db.QueryRowContext(t.Context(), `SELECT max(length(content)) FROM files`).Scan(&longest), db.Close()))
+		if longest > 1<<20 {
+			t.Errorf("a row has %d bytes", longest)
+		}
+	}
 }
 
 // TestBackupOfANewInstallation: an installation without any signed record can be restored, too.

@@ -567,6 +567,26 @@ func TestRestoreBrokenOff(t *testing.T) {
 	}
 }
 
+// TestRestoreReadsOnce: what is put into a database is what was examined. A backup that is another afterwards changes nothing.
+func TestRestoreReadsOnce(t *testing.T) {
+	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i := created(t, folder)
+	k := fillUp(t, i)
+	succeeds(t, i.Close())
+	copied := filepath.Join(t.TempDir(), "copy")
+	must(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
+	c := machines(t)()
+	must(installation.Restore(t.Context(), c, installation.RestoreOrder{From: copied, NoneLater: true, Progress: func(_, _ int64) {
+		if examined := must(filepath.Glob(filepath.Join(c.Dir, ".jurat-restore-*", "checkpoint"))); len(examined) > 0 {
+			succeeds(t, os.Truncate(copied, 0))
+		}
+	}}))
+	if len(must(os.ReadFile(copied))) > 0 {
+		t.Error("nothing was examined")
+	}
+	wantKept(t, c, k)
+}
+
 // TestRestoreOlderToDatabase: a log that lacks records under its published checkpoint is restored, but accepts no
 // records.
 func TestRestoreOlderToDatabase(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,45 +66,43 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if o.Checkpoint == "" && !o.NoneLater {
 		return nil, ErrLater
 	}
-	from, m, err := openBackup(ctx, o.From)
+	from, m, err := openBackup(ctx, o.From, o.Progress)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	r = &Restored{Manifest: *m}
 	build := func(draft string) error {
-		if err := unpack(ctx, from, draft); err != nil {
+		if err := unpack(ctx, from, draft, o.Progress); err != nil {
 			return err
 		}
 		inDraft := c
 		inDraft.Dir, inDraft.DB = draft, ""
-		return r.examine(ctx, inDraft, from, o)
+		return r.examine(ctx, inDraft, o)
 	}
 	if c.DB != "" {
-		return r, restoreToDatabase(ctx, c, o, from, build)
+		return r, restoreToDatabase(ctx, c, o, build)
 	}
 	return r, Settle(ctx, c.Dir, build)
 }
 
-func openBackup(ctx context.Context, file string) (*sqlite.Store, *BackupManifest, error) {
+func openBackup(ctx context.Context, file string, progress func(done, total int64)) (*sqlite.Store, *BackupManifest, error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return nil, nil, errors.New("it is a folder, and a backup is a file: the jurat that made a backup in a folder (commit 74bdf2cb or before) restores it")
+		return nil, nil, errors.New("it is a folder, and a backup is a file: the jurat that made a backup in a folder (commit 1b454e41 or before) restores it")
 	}
-	b, about, err := sqlite.OpenBackup(ctx, file)
+	b, about, err := sqlite.OpenBackup(ctx, file, progress)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := new(BackupManifest)
-	head, err := b.Head(ctx)
-	if err := errors.Join(err, json.Unmarshal([]byte(about), m, json.RejectUnknownMembers(true))); err != nil {
+	if err := json.Unmarshal([]byte(about), m, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("reading what the backup says about itself: %w", err), b.Close())
 	}
-	m.Size, m.Root = head.Size, base64.StdEncoding.EncodeToString(head.Root[:])
 	return b, m, nil
 }
 
-// unpack makes a data folder from a backup.
-func unpack(ctx context.Context, from *sqlite.Store, dir string) error {
+// unpack makes a data folder from a backup, of which it reads everything once: what is examined and used afterwards is the folder.
+func unpack(ctx context.Context, from *sqlite.Store, dir string, progress func(done, total int64)) error {
 	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
 		return err
 	}
@@ -111,26 +110,41 @@ func unpack(ctx context.Context, from *sqlite.Store, dir string) error {
 	if err != nil {
 		return err
 	}
-	files := filestore.NewFolder(dir)
-	return errors.Join(copyAll(ctx, from, to, nil, func() error {
-		if err := from.Files(ctx, func(name string, content []byte) error {
-			if err := checkName(name); err != nil {
-				return err
-			}
-			return files.Create(ctx, name, content)
-		}); err != nil {
+	return errors.Join(copyAll(ctx, from, to, progress, func() error {
+		if err := from.Files(ctx, func(name string, part int64, content []byte) error { return unpackPart(dir, name, part, content) }); err != nil {
 			return err
 		}
 		return from.UnpackValues(ctx, dir)
 	}), to.Close())
 }
 
-// copyAll copies a log. Its checkpoint is last, after what beside copies.
-func copyAll(ctx context.Context, from, to storage.Store, progress func(done, total int64), beside func() error) error {
-	if _, err := storage.Copy(ctx, from, to, progress); err != nil {
+// unpackPart begins a file with its first part, or adds another part to it.
+func unpackPart(dir, name string, part int64, content []byte) error {
+	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := beside(); err != nil {
+	to, how := filepath.Join(dir, filepath.FromSlash(name)), os.O_WRONLY|os.O_APPEND
+	if part == 0 {
+		how |= os.O_CREATE | os.O_EXCL
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(to, how, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncFolders(filepath.Dir(to), dir))
+}
+
+// copyAll copies a log. Its checkpoint is last, after what beside copies, if it is not nil.
+func copyAll(ctx context.Context, from, to storage.Store, progress func(done, total int64), beside func() error) error {
+	_, err := storage.Copy(ctx, from, to, progress)
+	if err == nil && beside != nil {
+		err = beside()
+	}
+	if err != nil {
 		return err
 	}
 	return storage.FinishCopy(ctx, from, to)
@@ -147,12 +161,13 @@ func checkName(name string) error {
 }
 
 // examine checks all of a restored log, and compares it with what is known about it.
-func (r *Restored) examine(ctx context.Context, c Config, from *sqlite.Store, o RestoreOrder) error {
-	published, err := from.Checkpoint(ctx)
-	if o.Checkpoint != "" {
-		published, err = o.Checkpoint, errors.Join(err, r.compare(ctx, c, from, o))
-	}
+func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error {
+	log, err := sqlite.Open(ctx, filepath.Join(c.Dir, DatabaseFile))
 	if err != nil {
+		return err
+	}
+	published, err := r.compare(ctx, c, log, o)
+	if err := errors.Join(err, log.Close()); err != nil {
 		return err
 	}
 	if err := atomicfile.Create(filepath.Join(c.Dir, CheckpointFile), []byte(published), 0o644); err != nil {
@@ -183,17 +198,28 @@ func (r *Restored) judge(damages []fsck.Damage) error {
 	return nil
 }
 
-// compare checks the restored log against the checkpoint from elsewhere.
-func (r *Restored) compare(ctx context.Context, c Config, from *sqlite.Store, o RestoreOrder) error {
-	log, err := LogVerifier(ctx, filestore.NewFolder(c.Dir))
+// compare checks the restored log against what the backup says about itself, and against the checkpoint from elsewhere. It returns the last
+// checkpoint that is known.
+func (r *Restored) compare(ctx context.Context, c Config, log storage.Store, o RestoreOrder) (published string, err error) {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return "", err
+	}
+	if root := base64.StdEncoding.EncodeToString(head.Root[:]); head.Size != r.Manifest.Size || root != r.Manifest.Root {
+		return "", fmt.Errorf("the log has %d records and the root %s, but the backup says %d and %s", head.Size, root, r.Manifest.Size, r.Manifest.Root)
+	}
+	if o.Checkpoint == "" {
+		return log.Checkpoint(ctx)
+	}
+	return o.Checkpoint, r.compareCheckpoint(ctx, c, log, head, o)
+}
+
+func (r *Restored) compareCheckpoint(ctx context.Context, c Config, log storage.Store, head storage.Head, o RestoreOrder) error {
+	by, err := LogVerifier(ctx, filestore.NewFolder(c.Dir))
 	if err != nil {
 		return err
 	}
-	head, err := from.Head(ctx)
-	if err != nil {
-		return err
-	}
-	known, err := operator.OpenCheckpoint(o.Checkpoint, log)
+	known, err := operator.OpenCheckpoint(o.Checkpoint, by)
 	if err != nil {
 		return fmt.Errorf("the checkpoint from elsewhere: %w", err)
 	}
@@ -208,7 +234,7 @@ func (r *Restored) compare(ctx context.Context, c Config, from *sqlite.Store, o 
 		r.Prefix = true
 		return nil
 	}
-	root, err := tlog.TreeHash(known.Size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return from.Hashes(ctx, indexes) }))
+	root, err := tlog.TreeHash(known.Size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return log.Hashes(ctx, indexes) }))
 	if err != nil {
 		return err
 	}
@@ -220,7 +246,7 @@ func (r *Restored) compare(ctx context.Context, c Config, from *sqlite.Store, o 
 }
 
 // restoreToDatabase makes and examines a data folder inside the machine's folder, and then copies it into the database.
-func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, from *sqlite.Store, build func(draft string) error) (err error) {
+func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, build func(draft string) error) (err error) {
 	seen := filepath.Join(c.Dir, CheckpointFile)
 	if _, err := os.Lstat(seen); err == nil {
 		return fmt.Errorf("this machine has already seen a checkpoint, %s: give it with --checkpoint and move it away, or name another folder", seen)
@@ -246,11 +272,11 @@ func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, from *sqli
 	if err := build(draft); err != nil {
 		return err
 	}
-	return to.alone(ctx, func() error { return to.fill(ctx, c, draft, from, o.Progress) })
+	return to.alone(ctx, func() error { return to.fill(ctx, c, draft, o.Progress) })
 }
 
-// fill copies a backup into a database without an installation, maybe with rests of an attempt. The checkpoint, which makes it one, is last.
-func (p *place) fill(ctx context.Context, c Config, draft string, from *sqlite.Store, progress func(done, total int64)) (err error) {
+// fill copies an unpacked backup into a database without an installation, maybe with rests of an attempt. The checkpoint, which makes it one, is last.
+func (p *place) fill(ctx context.Context, c Config, draft string, progress func(done, total int64)) (err error) {
 	to, err := p.tables(ctx)
 	if err != nil {
 		return err
@@ -262,27 +288,39 @@ func (p *place) fill(ctx context.Context, c Config, draft string, from *sqlite.S
 	if err := p.shared.CheckKeys(ctx); err != nil {
 		return err
 	}
-	return copyAll(ctx, from, to, progress, func() error {
-		if err := from.Files(ctx, func(name string, content []byte) error {
-			switch {
-			case strings.HasPrefix(name, sqlite.KeysFolder+"/"): // copyValues copies what is in these
-				return nil
-			case strings.HasPrefix(name, CasesFolder+"/"): // this machine's own
-				return atomicfile.Replace(filepath.Join(c.Dir, filepath.FromSlash(name)), content, 0o600)
-			}
-			return put(ctx, p.Files, name, content)
-		}); err != nil {
+	from, err := sqlite.Open(ctx, filepath.Join(draft, DatabaseFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	return copyAll(ctx, from, to, progress, func() error { return p.fillBeside(ctx, c, draft) })
+}
+
+// fillBeside copies what is beside the log: what is the machine's own into its folder, and the rest into the database.
+func (p *place) fillBeside(ctx context.Context, c Config, draft string) error {
+	own := func(name string, content []byte) error {
+		return atomicfile.Replace(filepath.Join(c.Dir, filepath.FromSlash(name)), content, 0o600)
+	}
+	if err := (&place{Dir: draft}).each(ctx, slices.Concat(standing, growing), func(name string, content io.Reader) error {
+		text, err := io.ReadAll(content)
+		switch {
+		case err != nil:
 			return err
+		case strings.HasPrefix(name, CasesFolder+"/"):
+			return own(name, text)
 		}
-		apart := sqlite.NewValues(draft)
-		if err := errors.Join(copyValues(ctx, apart, p.values, true), apart.Close()); err != nil {
-			return err
-		}
-		published, err := os.ReadFile(filepath.Join(draft, CheckpointFile))
-		if err != nil {
-			return err
-		}
-		// A crash from here on leaves a database without an installation, and a machine that has the restored checkpoint.
-		return atomicfile.Replace(filepath.Join(c.Dir, CheckpointFile), published, 0o600)
-	})
+		return put(ctx, p.Files, name, text)
+	}); err != nil {
+		return err
+	}
+	apart := sqlite.NewValues(draft)
+	if err := errors.Join(copyValues(ctx, apart, p.values, true), apart.Close()); err != nil {
+		return err
+	}
+	published, err := os.ReadFile(filepath.Join(draft, CheckpointFile))
+	if err != nil {
+		return err
+	}
+	// A crash from here on leaves a database without an installation, and a machine that has the restored checkpoint.
+	return own(CheckpointFile, published)
 }

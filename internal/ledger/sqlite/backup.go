@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
@@ -19,10 +21,14 @@ import (
 // SQLite file. Its last bytes, which SQLite does not read, are the SHA-256 of all others.
 const BackupFormat = "jurat/backup/v2"
 
-// backupForm is what makes a backup of a log's file. No program takes it for a log.
-var backupForm = form{`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;` + valuesSchema +
-	`CREATE TABLE files (path TEXT PRIMARY KEY, content BLOB NOT NULL) STRICT;
-	UPDATE meta SET value = ?1 WHERE name = 'schema'; INSERT INTO meta VALUES ('about', ?2)`, BackupFormat + " of log " + logForm.version}
+// backupTables are what a backup has besides a log's tables. A file is in rows of at most partSize bytes, since one row is in memory as a whole.
+const (
+	backupTables = `CREATE TABLE files (path TEXT, part INTEGER, content BLOB NOT NULL, PRIMARY KEY (path, part)) STRICT;`
+	partSize     = 1 << 20
+)
+
+// backupForm is the form of backups. No program takes it for a log's.
+var backupForm = form{logSchema + valuesSchema + backupTables, BackupFormat + " of log " + logForm.version + " and values " + valuesForm.version}
 
 // CopyFile writes one committed state of a database into a new file. Other processes can read and append meanwhile.
 func CopyFile(ctx context.Context, from, to string) error {
@@ -48,47 +54,58 @@ func reading(from string, do func(*sql.DB) error) (err error) {
 			return err
 		}
 	}
+	return errors.Join(connected(absolute, settings, do), source.stood())
+}
+
+// connected calls do with one connection to a file, whose path is absolute.
+func connected(path string, settings url.Values, do func(*sql.DB) error) error {
 	settings.Set("_busy_timeout", "5000")
-	db, err := sql.Open("sqlite", dataSource(absolute, settings))
+	db, err := sql.Open("sqlite", dataSource(path, settings))
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	return errors.Join(translate(do(db)), db.Close(), source.stood())
+	return errors.Join(translate(do(db)), db.Close())
 }
 
 // moveValues copies values to a file that has none, with the numbers that say which keys are theirs. No number is given twice.
-func moveValues(ctx context.Context, from, to string) error {
-	return reading(from, func(db *sql.DB) error {
-		if _, err := db.ExecContext(ctx, `ATTACH ? AS copy`, to); err != nil {
-			return err
-		}
-		_, err := db.ExecContext(ctx, `BEGIN; INSERT INTO copy.apart SELECT id, name, keys, sealed FROM main.apart;
-			DELETE FROM copy.sqlite_sequence; INSERT INTO copy.sqlite_sequence SELECT name, seq FROM main.sqlite_sequence; COMMIT`)
-		return errors.Join(err, ctx.Err())
-	})
+func moveValues(ctx context.Context, from *sql.DB, to string) error {
+	if _, err := from.ExecContext(ctx, `ATTACH ? AS copy`, to); err != nil {
+		return err
+	}
+	_, err := from.ExecContext(ctx, `BEGIN; INSERT INTO copy.apart SELECT id, name, keys, sealed FROM main.apart;
+		DELETE FROM copy.sqlite_sequence WHERE name = 'apart'; INSERT INTO copy.sqlite_sequence SELECT name, seq FROM main.sqlite_sequence WHERE name = 'apart'; COMMIT`)
+	return errors.Join(err, ctx.Err())
 }
 
-// MakeBackup makes a backup of a closed copy of a log. fill puts small files into it, and the values of a data folder. about is what the backup
-// says about itself. After an error the file is of no use: the caller gives it its name when it is complete.
-func MakeBackup(ctx context.Context, path, about string, fill func(put func(name string, content []byte) error, values func(dir string) error) error) error {
-	if err := reading(path, func(db *sql.DB) error {
+// A Draft is a backup that is being made.
+type Draft struct {
+	path string
+	db   *sql.DB
+}
+
+// MakeBackup makes a backup of a closed copy of a log, which has a head. fill puts the rest into it, and returns what the backup says about itself.
+// After an error the file is of no use: the caller gives it its name when it is complete. The path is absolute.
+func MakeBackup(ctx context.Context, path string, fill func(*Draft, storage.Head) (about string, err error)) error {
+	if err := connected(path, url.Values{"mode": {"rw"}}, func(db *sql.DB) error {
 		if err := logForm.known(ctx, db); err != nil {
 			return err
 		}
-		if _, err := db.ExecContext(ctx, backupForm.schema, backupForm.version, about); err != nil {
+		if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;`+valuesSchema+backupTables); err != nil {
 			return err
 		}
-		return fill(func(name string, content []byte) error {
-			_, err := db.ExecContext(ctx, `INSERT INTO files VALUES (?, ?)`, name, content)
+		var head storage.Head
+		var root []byte
+		if err := db.QueryRowContext(ctx, `SELECT size, root FROM head`).Scan(&head.Size, &root); err != nil {
 			return err
-		}, func(dir string) error {
-			from := filepath.Join(dir, filepath.FromSlash(ValuesFile))
-			if there, err := exists(from); !there {
-				return err
-			}
-			return moveValues(ctx, from, path)
-		})
+		}
+		copy(head.Root[:], root)
+		about, err := fill(&Draft{path, db}, head)
+		if err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, `UPDATE meta SET value = ?1 WHERE name = 'schema'; INSERT INTO meta VALUES ('about', ?2)`, backupForm.version, about)
+		return err
 	}); err != nil {
 		return err
 	}
@@ -96,30 +113,73 @@ func MakeBackup(ctx context.Context, path, about string, fill func(put func(name
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	if _, err = io.Copy(sum, file); err == nil {
-		_, err = file.Write(sum.Sum(nil))
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	sum, err := hash(ctx, file, info.Size(), nil)
+	if err == nil {
+		_, err = file.Write(sum)
 	}
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// OpenBackup opens the log in a backup for reading, and checks that every byte of the file is as it was written. It also returns what the backup
-// says about itself.
-func OpenBackup(ctx context.Context, path string) (s *Store, about string, err error) {
+// Put puts a small file into a backup.
+func (d *Draft) Put(ctx context.Context, name string, content io.Reader) error {
+	text := make([]byte, partSize)
+	for part := 0; ; part++ {
+		n, err := io.ReadFull(content, text)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return err
+		}
+		if n > 0 || part == 0 {
+			if _, err := d.db.ExecContext(ctx, `INSERT INTO files VALUES (?, ?, ?)`, name, part, text[:n]); err != nil {
+				return err
+			}
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// PutValues puts the values of a data folder into a backup.
+func (d *Draft) PutValues(ctx context.Context, dir string) error {
+	from := filepath.Join(dir, filepath.FromSlash(ValuesFile))
+	if there, err := exists(from); !there {
+		return err
+	}
+	return reading(from, func(db *sql.DB) error { return moveValues(ctx, db, d.path) })
+}
+
+// OpenBackup opens the log in a backup for reading. It checks that every byte of the file is as it was written, and that it has no tables but those of a
+// backup. It also returns what the backup says about itself.
+func OpenBackup(ctx context.Context, path string, progress func(done, total int64)) (s *Store, about string, err error) {
 	defer fault.While(&err, "opening backup %s", path)
-	if err := checkDigest(path); err != nil {
+	absolute, err := filepath.Abs(path)
+	if err == nil {
+		err = checkDigest(ctx, absolute, progress)
+	}
+	if err != nil {
 		return nil, "", err
 	}
-	if s, err = openReadOnly(ctx, path, backupForm, errors.New("a backup is only read")); err != nil {
+	if s, err = openReadOnly(ctx, absolute, backupForm, errors.New("a backup is only read")); err != nil {
 		return nil, "", translate(err)
 	}
-	if err := s.readers.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'about'`).Scan(&about); err != nil {
-		return nil, "", errors.Join(translate(err), s.Close())
+	if err = backupForm.only(ctx, s.readers); err == nil {
+		err = translate(s.readers.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'about'`).Scan(&about))
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, s.Close())
 	}
 	return s, about, nil
 }
 
-func checkDigest(path string) error {
+// alone returns settings with which SQLite reads nothing but one file: what is beside a backup, under the names of its journals, was not checked.
+func alone() url.Values { return url.Values{"mode": {"ro"}, "immutable": {"1"}} }
+
+func checkDigest(ctx context.Context, path string, progress func(done, total int64)) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -129,40 +189,86 @@ func checkDigest(path string) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	if _, err := io.CopyN(sum, file, max(0, info.Size()-sha256.Size)); err != nil {
+	sum, err := hash(ctx, file, info.Size()-sha256.Size, progress)
+	if err != nil {
 		return err
 	}
-	last, err := io.ReadAll(file)
-	if err == nil && !bytes.Equal(sum.Sum(nil), last) {
+	last, err := io.ReadAll(io.LimitReader(file, sha256.Size+1))
+	if err == nil && !bytes.Equal(sum, last) {
 		err = errors.New("the file is damaged, cut off, or no backup: its last 32 bytes are not the SHA-256 of all before them")
 	}
 	return err
 }
 
-// Files calls found for each small file in a backup.
-func (s *Store) Files(ctx context.Context, found func(name string, content []byte) error) error {
+// hash returns the SHA-256 of the next bytes of a file.
+func hash(ctx context.Context, file io.Reader, size int64, progress func(done, total int64)) ([]byte, error) {
+	sum := sha256.New()
+	for done := int64(0); done < size; {
+		n, err := io.CopyN(sum, file, min(size-done, 16<<20))
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		if done += n; progress != nil {
+			progress(done, size)
+		}
+	}
+	return sum.Sum(nil), nil
+}
+
+// only returns an error if a database has other tables than the form's, such as a view, which could say something else at each reading.
+func (f form) only(ctx context.Context, in *sql.DB) (err error) {
+	made, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, made.Close()) }()
+	made.SetMaxOpenConns(1) // each connection would have a database of its own
+	_, err = made.ExecContext(ctx, f.schema)
+	want, failed := tables(ctx, made)
+	has, unread := tables(ctx, in)
+	if err = errors.Join(err, failed, unread); err == nil && has != want {
+		err = fmt.Errorf("its tables are not those of a %q", f.version)
+	}
+	return err
+}
+
+// insignificant is what statements of one meaning may differ in.
+var insignificant = regexp.MustCompile(`(--[^\n]*|\s)+`)
+
+// tables returns the statements that made all but the triggers, which do nothing while a database is only read.
+func tables(ctx context.Context, in rowQuerier) (all string, err error) {
+	err = in.QueryRowContext(ctx, `SELECT group_concat(concat_ws(' ', type, name, tbl_name, sql), ';' ORDER BY type, name) FROM sqlite_schema
+		WHERE type <> 'trigger'`).Scan(&all)
+	return insignificant.ReplaceAllString(all, " "), translate(err)
+}
+
+// Files calls found for each small file in a backup, part by part.
+func (s *Store) Files(ctx context.Context, found func(name string, part int64, content []byte) error) error {
 	return engine{s}.Read(ctx, func(from storage.Reader) error {
-		return from.Run(ctx, storage.Statement{Text: `SELECT path, content FROM files ORDER BY path`, Row: func(scan storage.Scan) error {
+		return from.Run(ctx, storage.Statement{Text: `SELECT path, part, content FROM files ORDER BY path, part`, Row: func(scan storage.Scan) error {
 			var name string
+			var part int64
 			var content []byte
-			if err := scan(&name, &content); err != nil {
+			if err := scan(&name, &part, &content); err != nil {
 				return err
 			}
-			return found(name, content)
+			return found(name, part, content)
 		}})
 	})
 }
 
 // UnpackValues makes the file of values in a folder that has none, from a backup.
 func (s *Store) UnpackValues(ctx context.Context, dir string) error {
-	path := filepath.Join(dir, filepath.FromSlash(ValuesFile))
-	if err := mkdir(filepath.Dir(path)); err != nil {
+	path, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(ValuesFile)))
+	if err == nil {
+		err = mkdir(filepath.Dir(path))
+	}
+	if err != nil {
 		return err
 	}
 	values, err := begin(ctx, path, valuesForm, "FULL")
 	if err != nil {
 		return err
 	}
-	return errors.Join(moveValues(ctx, s.path, path), values.Close())
+	return errors.Join(connected(s.path, alone(), func(db *sql.DB) error { return moveValues(ctx, db, path) }), values.Close())
 }

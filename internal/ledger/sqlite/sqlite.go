@@ -167,19 +167,15 @@ func createFile(path string) (made bool, err error) {
 
 // beginFile makes settings that SQLite accepts only for an empty file: the page size, and that free pages can be
 // removed later. If a crash comes first, Reclaim makes them later.
-func beginFile(ctx context.Context, path string) (err error) {
+func beginFile(ctx context.Context, path string) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", dataSource(absolute, url.Values{"mode": {"rw"}, "_busy_timeout": {"5000"}}))
-	if err != nil {
+	return connected(absolute, url.Values{"mode": {"rw"}}, func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA page_size = %d; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA user_version = 0`, pageSize))
 		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1)
-	_, err = db.ExecContext(ctx, fmt.Sprintf(`PRAGMA page_size = %d; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA user_version = 0`, pageSize))
-	return translate(err)
+	})
 }
 
 func open(ctx context.Context, path string, form form, synchronous string) (*Store, error) {
@@ -191,7 +187,7 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 	// SQLite does not wait for locks (_busy_timeout), because it knows no contexts: see retry.
 	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of
 	// pages.
-	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedAt), "secure_delete(1)"}, "_journal_mode": {"WAL"},
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedAt), "secure_delete(1)"},
 		"_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
 	s := newStore(absolute, form)
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
@@ -203,11 +199,28 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
 	defer cancel()
-	if err := s.retry(waiting, func() (err error) { s.writer, err = s.writers.Conn(waiting); return translate(err) }); err != nil {
+	if err := s.retry(waiting, func() error { return s.connect(waiting) }); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.prepared = &runner{on: s.writer}
 	return s, nil
+}
+
+// connect makes the connection that writes. A file of another form stays as it is: it may be a backup, in which one other byte is damage.
+func (s *Store) connect(ctx context.Context) (err error) {
+	if s.writer == nil {
+		if s.writer, err = s.writers.Conn(ctx); err != nil {
+			return translate(err)
+		}
+		s.prepared = &runner{on: s.writer}
+	}
+	var tables int
+	if err = s.writer.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err == nil && tables > 0 {
+		err = s.known(ctx)
+	}
+	if err == nil {
+		_, err = s.writer.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+	}
+	return translate(err)
 }
 
 func newStore(path string, form form) *Store {
@@ -370,6 +383,9 @@ func openReadOnly(ctx context.Context, path string, form form, why error) (*Stor
 //     lock, which it cannot get on a read-only file, so it runs without locks (unix-none).
 //   - If there is no write-ahead log, the file alone contains everything.
 func (s *Store) readingAlone() (url.Values, error) {
+	if s.form == backupForm {
+		return alone(), nil
+	}
 	settings := url.Values{"mode": {"ro"}}
 	log, err := exists(s.path + "-wal")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"jurat/internal/fault"
 )
 
-const copyPage = 512
+// copyPage is how many rows are in memory at a time. Each may have some megabytes.
+const copyPage = 32
 
 // ErrOtherLog means that the target of a copy contains records that are not the beginning of the source.
 var ErrOtherLog = errors.New("the target contains another log")
