@@ -30,7 +30,7 @@ const (
 // backupForm is the form of backups. No program takes it for a log's.
 var backupForm = form{logSchema + valuesSchema + backupTables, BackupFormat + " of log " + logForm.version + " and values " + valuesForm.version}
 
-// CopyFile writes one committed state of a database into a new file. Other processes can read and append meanwhile.
+// CopyFile writes one committed state of a database into a new file, whose path is absolute. Others can read and append meanwhile.
 func CopyFile(ctx context.Context, from, to string) error {
 	return reading(from, func(db *sql.DB) error {
 		// SQLite copies within one read transaction: the copy lacks later commits, and they do not wait for it.
