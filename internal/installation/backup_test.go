@@ -332,14 +332,11 @@ func TestHole(t *testing.T) {
 
 	ctx := context.Background() // the callers have no deadline
 	work := map[string]func() error{
-		"reading": func() error { _, err := i.Ledger.Record(ctx, sealed.Payload.RecordID); return err },
-		"sealing": func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers); return err },
-		"a key":   func() error { _, err := i.Keys.Signers(ctx, evidence.RoleAgent, "another"); return err },
-		"the database itself": func() error {
-			_, err := i.Database.Exec(ctx, `SELECT 1`)
-			return err
-		},
-		"the queue": func() error { _, err := schedule.OpenTable(ctx, i.Database, ""); return err },
+		"reading":             func() error { _, err := i.Ledger.Record(ctx, sealed.Payload.RecordID); return err },
+		"sealing":             func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers); return err },
+		"a key":               func() error { _, err := i.Keys.Signers(ctx, evidence.RoleAgent, "another"); return err },
+		"the database itself": func() error { _, err := i.Database.Exec(ctx, `SELECT 1`); return err },
+		"the queue":           func() error { _, err := schedule.OpenTable(ctx, i.Database, ""); return err },
 		"a claim": func() error {
 			_, release, err := i.Locks.Lock(ctx, "trial-2")
 			if err == nil {

@@ -404,36 +404,14 @@ func ask(t *testing.T, url, question string) (n int) {
 
 // TestListenToNobody checks that a listener notices a connection that is silent but not closed.
 func TestListenToNobody(t *testing.T) {
-	url := pgtest.Database(t)
-	create(t, url)
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer listener.Close()
-	u := must.Get(neturl.Parse(url))(t)
-	server := u.Host
-	u.Host = listener.Addr().String()
-	var mute atomic.Bool
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			backend, err := net.Dial("tcp", server)
-			if err != nil {
-				client.Close()
-				return
-			}
-			t.Cleanup(func() { client.Close(); backend.Close() })
-			go io.Copy(unlessMute{client, &mute}, backend)
-			go io.Copy(unlessMute{backend, &mute}, client)
-		}
-	}()
-	s := create(t, u.String())
+	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	s := create(t, through)
+	defer proxy.GoOn() // before the pool is closed
 	s.silence = 300 * time.Millisecond
 	listens, ended := make(chan struct{}, 100), make(chan error, 1)
 	go func() { ended <- s.Listen(t.Context(), func() { listens <- struct{}{} }) }()
 	<-listens
-	mute.Store(true)
+	proxy.Stop()
 	select {
 	case err := <-ended:
 		if err == nil {
@@ -442,17 +420,4 @@ func TestListenToNobody(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the listener has not noticed that its connection is silent")
 	}
-}
-
-// unlessMute passes nothing on while it is mute, and reports no error.
-type unlessMute struct {
-	net.Conn
-	mute *atomic.Bool
-}
-
-func (c unlessMute) Write(message []byte) (int, error) {
-	if c.mute.Load() {
-		return len(message), nil
-	}
-	return c.Conn.Write(message)
 }
