@@ -139,7 +139,6 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	io.tellIf(err == nil && len(left) > 0, "left by a backup that was killed, or of one that runs: %s: private keys are in it; delete it", strings.Join(left, ", "))
 	return c.answer(io, m, err, func(p *printer) {
 		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
-		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
 	})
 }
 

@@ -111,9 +111,9 @@ func TestOpenRefuses(t *testing.T) {
 		want error
 		text string
 	}{
-		"missing":       {path: filepath.Join(folder, "missing.db"), want: fs.ErrNotExist},
-		"empty":         {path: write("empty.db", ""), text: "not a ledger"},
-		"no database":   {path: write("text.db", strings.Repeat("no database ", 1000)), want: storage.ErrDamaged},
+		"missing":     {path: filepath.Join(folder, "missing.db"), want: fs.ErrNotExist},
+		"empty":       {path: write("empty.db", ""), text: "not a ledger"},
+		"no database": {path: write("text.db", strings.Repeat("no database ", 1000)), want: storage.ErrDamaged},
 	} {
 		s, err := Open(t.Context(), test.path)
 		if err == nil {
