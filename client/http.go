@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -132,39 +133,31 @@ func (c *Client) Chain(ctx context.Context, chainID string) (*evidence.Bundle, e
 // Records iterates over the records that the token may read, in the order of the log. If chainID is set, it reads
 // only that chain. It ends after an error.
 func (c *Client) Records(ctx context.Context, chainID string) iter.Seq2[api.Entry, error] {
-	return pages(func(cursor string) ([]api.Entry, string, error) {
-		query := url.Values{}
-		for name, value := range map[string]string{"after": cursor, "chain": chainID} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
-		page, err := answer(read[api.Listing])(c.get(ctx, "/v1/records?"+query.Encode()))
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Records, page.Next, nil
-	})
+	query := url.Values{}
+	if chainID != "" {
+		query.Set("chain", chainID)
+	}
+	return pages(ctx, c, "/v1/records?", query, func(l *api.Listing) ([]api.Entry, string) { return l.Records, l.Next })
 }
 
-// pages iterates over what a list has on all its pages. get returns the part after a cursor, and the next cursor.
-func pages[T any](get func(cursor string) ([]T, string, error)) iter.Seq2[T, error] {
+// pages iterates over what a list has on all its pages. of returns what a page has, and the next cursor.
+func pages[P, T any](ctx context.Context, c *Client, path string, query url.Values, of func(*P) ([]T, string)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for cursor := ""; ; {
-			list, next, err := get(cursor)
+		query := maps.Clone(query)
+		for more := true; more; more = query.Get("after") != "" {
+			page, err := answer(read[P])(c.get(ctx, path+query.Encode()))
 			if err != nil {
 				var none T
 				yield(none, err)
 				return
 			}
+			list, next := of(page)
 			for _, one := range list {
 				if !yield(one, nil) {
 					return
 				}
 			}
-			if cursor = next; cursor == "" {
-				return
-			}
+			query.Set("after", next)
 		}
 	}
 }
@@ -326,13 +319,7 @@ func (c *Client) Resume(ctx context.Context, id string) (*api.Submission, error)
 
 // Submissions iterates over the submissions that the token may see, the newest first. It ends after an error.
 func (c *Client) Submissions(ctx context.Context) iter.Seq2[api.Submission, error] {
-	return pages(func(cursor string) ([]api.Submission, string, error) {
-		page, err := answer(read[api.Submissions])(c.get(ctx, "/v1/submissions?after="+url.QueryEscape(cursor)))
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Submissions, page.Next, nil
-	})
+	return pages(ctx, c, "/v1/submissions?", url.Values{"after": {""}}, func(s *api.Submissions) ([]api.Submission, string) { return s.Submissions, s.Next })
 }
 
 // CaseFile reads every record of a trial, proved against one checkpoint. Verify it with your own trust file.

@@ -55,14 +55,10 @@ func Roles() []Role { return []Role{Agent, Submitter, Reviewer, Auditor, Operato
 func PeopleRoles() []Role { return []Role{Submitter, Reviewer, Auditor, Operator} }
 
 var (
-	// ErrUnknown says that this installation did not grant the token.
 	ErrUnknown = errors.New("the token is unknown here")
-	// ErrExpired says that a token has expired.
 	ErrExpired = errors.New("the token has expired")
-	// ErrRevoked says that a token was revoked.
 	ErrRevoked = errors.New("the token was revoked")
-	// ErrOrder says that an order for a grant is not valid.
-	ErrOrder = errors.New("the grant is refused")
+	ErrOrder   = errors.New("the grant is refused")
 )
 
 // A Grant says what the bearer of a token may do. Callers must not change it.
@@ -166,10 +162,10 @@ func newBook() *book { return &book{grants: map[evidence.Digest]*Grant{}, public
 // apply adds one event. An event that does not fit makes every later reading fail: an unreadable list grants no access.
 func (b *book) apply(r *evidence.Record) error {
 	e, err := operator.ReadAccessEvent(&r.Payload)
-	if err != nil {
-		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	if err == nil {
+		err = b.change(e, r.Payload.Time())
 	}
-	if err := b.change(e, r.Payload.Time()); err != nil {
+	if err != nil {
 		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 	}
 	return nil
@@ -266,7 +262,6 @@ func (g *Grant) Described() api.Grant {
 
 func second(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// State says whether the grant is valid, or why not.
 func (g *Grant) State() api.GrantState {
 	switch {
 	case errors.Is(g.Ended, ErrRevoked):
@@ -296,7 +291,6 @@ func (u *Uses) Last(token evidence.Digest) time.Time {
 	return last
 }
 
-// Config says which log a Register reads and writes.
 type Config struct {
 	Ledger *ledger.Ledger   // required
 	Keys   ledger.Keys      // required
@@ -375,7 +369,6 @@ func (r *Register) Grants(ctx context.Context) (list []Grant, err error) {
 	return list, err
 }
 
-// An Order says which grant to make.
 type Order struct {
 	Name    string
 	Roles   []Role

@@ -125,7 +125,6 @@ func start(t testing.TB, program string) error {
 	return nil
 }
 
-// Open opens a page, whose cookies and files are its own.
 func Open(t testing.TB, o Options) *Browser {
 	t.Helper()
 	program := Find(t)
@@ -153,7 +152,6 @@ func Open(t testing.TB, o Options) *Browser {
 	return b
 }
 
-// call gives the page a command.
 func call[P, R any](b *Browser, doing string, command cdp.Command[P, R], parameters P) {
 	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, command, parameters)
@@ -187,7 +185,6 @@ func (b *Browser) check(doing string, err error) {
 	}
 }
 
-// hear stores the page's requests, and its errors.
 func (b *Browser) hear(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,7 +232,6 @@ func (b *Browser) Visit(url string) {
 	b.check("visiting "+url, chromedp.Do(b.ctx, chromedp.Navigate(url)))
 }
 
-// Eval returns the value of a JavaScript expression in the page.
 func Eval[T any](b *Browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -298,7 +294,6 @@ func (b *Browser) Reach(css string) {
 	b.t.Fatalf("the Tab key does not reach %s, but %q", css, passed)
 }
 
-// Enter reaches an element by the Tab key, and presses Enter.
 func (b *Browser) Enter(css string) {
 	b.t.Helper()
 	b.Reach(css)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -28,7 +29,6 @@ type ConductFile struct {
 	Bundle *evidence.Bundle
 }
 
-// Bytes returns the size of the file's payloads.
 func (f *ConductFile) Bytes() (sum int64) {
 	for _, r := range f.Bundle.Records {
 		sum += int64(len(r.Canonical()))
@@ -76,7 +76,6 @@ func countedFrom(ctx context.Context, log *ledger.Ledger, size int64) (int64, er
 	return int64(first), failed
 }
 
-// reading is a log that is read for one agent.
 type reading struct {
 	ctx   context.Context
 	log   *ledger.Ledger
@@ -89,23 +88,27 @@ type reading struct {
 	piles int
 }
 
-func (r *reading) about(agent string) error {
-	for c, err := range r.log.About(r.ctx, evidence.RoleAgent, agent) {
+// each notes what the log counted, and hands on what is still there: what has expired is missing, and the count shows it.
+func (r *reading) each(counted iter.Seq2[ledger.Counted, error], noted *[]evidence.Digest, what string, take func(*evidence.Record) error) error {
+	for c, err := range counted {
+		if err == nil && c.Index >= r.fact.Size {
+			break
+		}
+		if err == nil {
+			*noted = append(*noted, c.Digest)
+		}
+		if err == nil && c.Record != nil {
+			err = take(c.Record)
+		}
 		if err != nil {
 			return err
 		}
-		if c.Index >= r.fact.Size {
-			break
-		}
-		r.fact.Subject = append(r.fact.Subject, c.Digest)
-		if c.Record == nil {
-			continue // it has expired: it is missing, and the count shows it
-		}
-		if err := r.judgment(c.Record); err != nil {
-			return err
-		}
 	}
-	if err := r.flush("judgments"); err != nil {
+	return r.flush(what)
+}
+
+func (r *reading) about(agent string) error {
+	if err := r.each(r.log.About(r.ctx, evidence.RoleAgent, agent), &r.fact.Subject, "judgments", r.judgment); err != nil {
 		return err
 	}
 	return r.recorded(agent)
@@ -162,22 +165,7 @@ func (r *reading) judgment(record *evidence.Record) error {
 
 func (r *reading) records(agent string) error {
 	r.piles = 0
-	for c, err := range r.log.OfActor(r.ctx, evidence.RoleAgent, agent) {
-		if err != nil {
-			return err
-		}
-		if c.Index >= r.fact.Size {
-			break
-		}
-		r.fact.Actor = append(r.fact.Actor, c.Digest)
-		if c.Record == nil {
-			continue
-		}
-		if err := r.pile("records", c.Record); err != nil {
-			return err
-		}
-	}
-	return r.flush("records")
+	return r.each(r.log.OfActor(r.ctx, evidence.RoleAgent, agent), &r.fact.Actor, "records", func(one *evidence.Record) error { return r.pile("records", one) })
 }
 
 func (r *reading) pile(what string, record *evidence.Record) error {
@@ -209,13 +197,11 @@ const (
 	maxRecordsOfAgent = 20_000          // of the agent and of its trials
 )
 
-// Errors of a Cache.
 var (
 	ErrUnknownAgent = errors.New("the log has no record of this agent, and no judgment about one")
 	ErrTooMany      = errors.New("the log has too much about this agent for a page")
 )
 
-// A ConductAsked is whose view is asked for.
 type ConductAsked struct {
 	Agent string
 	CA    string // as in reputation.Config
@@ -243,7 +229,6 @@ type kept struct {
 	at   time.Time
 }
 
-// NewConductCache makes an empty Cache.
 func NewConductCache(log *ledger.Ledger, now func() time.Time) *ConductCache {
 	return &ConductCache{log: log, now: now, most: maxRecordsOfAgent, turn: make(chan struct{}, 1), views: map[conductKey]kept{}}
 }
@@ -313,7 +298,6 @@ func (c *ConductCache) fresh(ctx context.Context, k conductKey) (*reputation.Vie
 	return v.view, nil
 }
 
-// compute reads what the log has, and returns the view and the log's size.
 func (c *ConductCache) compute(ctx context.Context, asked ConductAsked, by *trust.Trust, at time.Time, take func(int64) error) (*reputation.View, int64, error) {
 	config := reputation.Config{Agent: asked.Agent, CA: asked.CA}
 	config.Options.Trust, config.Options.At = by, at

@@ -124,9 +124,7 @@ func TestCompare(t *testing.T) {
 	if c = docket.Compare(a, b); c.SameCase || len(c.Both) != 2 || len(c.OnlyA)+len(c.OnlyB) != 0 {
 		t.Errorf("of another case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
 	}
-	if diff := cmp.Diff(docket.SeatTable(&a).Head[:5], []string{"juror", "role", "model", "position", "score"}); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(docket.SeatTable(&a).Head[:5], []string{"juror", "role", "model", "position", "score"}), "")
 }
 
 // TestKeeper: a damaged file is made again, a folder that cannot be written is no reason to stop, and after Close there is no index.
@@ -179,9 +177,7 @@ func TestRecordings(t *testing.T) {
 	got.Trials = nil
 	want := api.Recording{Chain: "recorded/bot/1", Agents: []string{"bot"}, Recorders: []string{"gate"}, Models: []string{"m"}, Protocols: []string{"openai.chat"}, Vantages: []evidence.Vantage{evidence.Proxy},
 		First: evidence.FormatTime(jurattest.Start.Add(-took)), Last: evidence.FormatTime(jurattest.Start), Acts: 1, Calls: 1, Broken: 1}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 	by.Visible = func(*trial.Summary) bool { return false }
 	if list, err := k.Recordings(t.Context(), get, trials, by); err != nil || len(list.Recordings[0].Trials) != 0 {
 		t.Errorf("a hidden trial is shown: %+v, %v", list, err)

@@ -130,7 +130,6 @@ func (k *Keeper) Open(ctx context.Context) (*find.Index, error) {
 	return k.index, err
 }
 
-// Close closes the index.
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,7 +187,6 @@ func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.I
 	return list, by.mark(list.Trials, found.Trials)
 }
 
-// mark notes the states of trials in their lines.
 func (by *Reader) mark(lines []api.TrialLine, trials []trial.Summary) error {
 	if by.States == nil || len(trials) == 0 {
 		return nil
@@ -326,7 +324,6 @@ func measure(ctx context.Context, l *ledger.Ledger, list []trial.Summary) (*stat
 	return tally.Stats(), nil
 }
 
-// Line is a trial in a list.
 func Line(s *trial.Summary) api.TrialLine {
 	l := api.TrialLine{ID: s.ID, Agent: s.Agent, Submitter: s.Submitter, Submitted: evidence.FormatTime(s.Submitted), Last: evidence.FormatTime(s.Last),
 		NeedsPerson: s.NeedsPerson(), Degraded: s.Degraded, Offline: s.Offline, Case: s.Case.String()}
@@ -422,7 +419,6 @@ func (t *Table) WriteCSV(to io.Writer) error {
 	return w.Error()
 }
 
-// CSV returns what WriteCSV writes.
 func (t *Table) CSV() []byte {
 	var doc bytes.Buffer
 	_ = t.WriteCSV(&doc) // a buffer takes everything
@@ -451,7 +447,6 @@ func computed(cell, skipped, begins string) bool {
 	return bare != "" && strings.Contains(begins, bare[:1]) || slices.ContainsFunc([]string{"＝", "＋", "－", "＠"}, func(wide string) bool { return strings.HasPrefix(bare, wide) })
 }
 
-// TrialTable is a list of trials as a table.
 func TrialTable(list []api.TrialLine) *Table {
 	t := &Table{Head: []string{"submitted", "agent", "outcome", "by", "reviewer", "verdict", "score", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case", "taken_by"}}
 	for _, l := range list {
@@ -469,7 +464,6 @@ func TrialTable(list []api.TrialLine) *Table {
 	return t
 }
 
-// HitTable is a list of records as a table.
 func HitTable(list []api.Hit) *Table {
 	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "outcome", "by", "reviewer", "verdict", "place", "said", "line", "why", "agent"}}
 	for _, h := range list {
@@ -490,7 +484,6 @@ func Sheet(ctx context.Context, l *ledger.Ledger, id string) (api.TrialSheet, er
 	return SheetOf(t.View), nil
 }
 
-// SheetOf makes the sheet of a trial.
 func SheetOf(v *trial.View) api.TrialSheet {
 	s := api.TrialSheet{TrialLine: Line(&v.Summary), Axes: []string{}, Seats: []api.TrialSeat{}, Findings: findings(v), Cost: v.Spent, Calls: v.Calls,
 		Took: v.Took().Milliseconds(), Broken: v.Broken}
@@ -549,7 +542,6 @@ func key(message int, texts ...string) string {
 	return out
 }
 
-// Compare puts two trials side by side.
 func Compare(a, b api.TrialSheet) api.TrialComparison {
 	c := api.TrialComparison{A: a, B: b, SameCase: a.Case == b.Case, Both: []api.TrialFinding{}, OnlyA: []api.TrialFinding{}, OnlyB: []api.TrialFinding{}}
 	same := func(f api.TrialFinding) string {
@@ -577,7 +569,6 @@ func Compare(a, b api.TrialSheet) api.TrialComparison {
 	return c
 }
 
-// SeatTable is who scored what in a trial, as a table.
 func SeatTable(s *api.TrialSheet) *Table {
 	t := &Table{Head: []string{"juror", "role", "model", "position", "score"}}
 	for _, axis := range s.Axes {

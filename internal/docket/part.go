@@ -35,7 +35,6 @@ type ChainPart struct {
 // erased says that the operator erased the bytes.
 const erased = "erased"
 
-// A PartOrder says which part of a chain is read.
 type PartOrder struct {
 	From, N int64 // the number of the first record, from 1; how many
 	Prices  llm.Prices
@@ -263,10 +262,8 @@ type ChainSummary struct {
 	SecondHand bool          `json:"second_hand"`          // nobody saw the bytes of some of it
 }
 
-// maxModels bounds the models that a summary names.
 const maxModels = 20
 
-// Sum sums up the acts of a part.
 func (p *ChainPart) Sum() ChainSummary {
 	s := ChainSummary{Models: []string{}, Seen: []verify.Seen{}}
 	for i := range p.Acts {
@@ -380,13 +377,19 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 			return nil, err
 		}
 		for i := range rows {
+			var event *observed.Event
 			record, err := rows[i].Record()
 			if err == nil {
-				err = take(known, record)
+				event, err = observed.ParseEvent(record.Payload.Response)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("reading the recorder_event at index %d: %w", rows[i].Index, err)
 			}
+			name := record.Payload.AgentID
+			if known[name] == nil {
+				known[name] = &Recorder{Name: name, runs: map[string]run{}}
+			}
+			known[name].take(event, record.Payload.Timestamp)
 		}
 	}
 	list := []Recorder{}
@@ -397,19 +400,6 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 		list = append(list, *known[name])
 	}
 	return list, nil
-}
-
-func take(known map[string]*Recorder, record *evidence.Record) error {
-	p := &record.Payload
-	e, err := observed.ParseEvent(p.Response)
-	if err != nil {
-		return err
-	}
-	if known[p.AgentID] == nil {
-		known[p.AgentID] = &Recorder{Name: p.AgentID, runs: map[string]run{}}
-	}
-	known[p.AgentID].take(e, p.Timestamp)
-	return nil
 }
 
 func (r *Recorder) take(e *observed.Event, at string) {

@@ -111,9 +111,7 @@ func TestPartSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("%+v, %v", q, err)
 	}
 	p.MarkErased(map[evidence.Digest][]string{apart.Digest: {"/request_body"}})
-	if diff := cmp.Diff([]subject.Lack{{Direction: "request", Why: erased}, {Direction: "response", Why: "withheld"}}, p.Acts[0].Lacks); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff([]subject.Lack{{Direction: "request", Why: erased}, {Direction: "response", Why: "withheld"}}, p.Acts[0].Lacks), "")
 	if diff := cmp.Diff([]string{"/request_body"}, p.Acts[0].Erased); diff != "" || p.Acts[0].Problem != "" {
 		t.Error(diff, p.Acts[0].Problem)
 	}
@@ -222,9 +220,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	want := []string{"1 user prompt", "2 assistant response", "3 tool prompt", "4 assistant response", "5 recorder observed"}
-	if diff := cmp.Diff(want, said); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, said), "")
 	uses := c.Acts[0].Messages[1].ToolCalls
 	if diff := cmp.Diff([]subject.ToolCall{{ID: "c1", Name: "get_order", Arguments: `{"order":7}`, Args: jsontext.Value(`{"order":7}`), Result: 3}}, uses); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -235,9 +231,7 @@ func TestRead(t *testing.T) {
 	cost := int64(2 * (100*2 + 10*8))
 	wanted := ChainSummary{Agent: "clerk", First: c.Acts[0].Time, Last: c.Acts[2].Time, Records: 3, Calls: 3, Gaps: 1, Models: []string{"gpt-4o-2024-08-06", "gpt-4o"},
 		Seen: []verify.Seen{{Recorder: "gate", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Records: 3}}, Tokens: &Tokens{Input: 200, Output: 20}, Cost: &cost, Unpriced: 1}
-	if diff := cmp.Diff(wanted, c.Sum()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(wanted, c.Sum()), "")
 }
 
 // TestReadSaysWhatIsNotHere: what was sealed apart and is not disclosed is named, and never guessed.

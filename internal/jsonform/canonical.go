@@ -72,7 +72,6 @@ func (b Bounds) CheckSize(doc []byte) error {
 	return CheckValues(doc)
 }
 
-// CheckLength returns an *Error if a document of this length is too long.
 func (b Bounds) CheckLength(length int) error {
 	if length > b.Size {
 		return &Error{Offset: int64(b.Size), Reason: fmt.Sprintf("longer than %d bytes", b.Size)}
@@ -358,12 +357,27 @@ func PointerAt(doc []byte, offset int64) string {
 
 // Shift turns a position in a part of a document into a position in the document.
 func Shift(err error, doc, part []byte, pointer string) error {
-	var syntax *Error
-	if !errors.As(err, &syntax) {
+	return moved(err, func(e *Error) {
+		e.Pointer, e.Offset = pointer+e.Pointer, e.Offset+int64(max(bytes.Index(doc, part), 0))
+	})
+}
+
+func ShiftBy(err error, n int) error {
+	if n == 0 {
 		return err
 	}
-	at := max(bytes.Index(doc, part), 0)
-	return &Error{Pointer: pointer + syntax.Pointer, Offset: syntax.Offset + int64(at), Reason: syntax.Reason}
+	return moved(err, func(e *Error) { e.Offset += int64(n) })
+}
+
+// moved changes the place that an *Error names.
+func moved(err error, to func(*Error)) error {
+	wrong, is := errors.AsType[*Error](err)
+	if !is {
+		return err
+	}
+	wrong = new(*wrong)
+	to(wrong)
+	return wrong
 }
 
 // ByteOrderMark is what some editors put before a text in UTF-8.
@@ -410,11 +424,7 @@ func Mend[T any](b Bounds, doc []byte, open func([]byte) (T, error)) (opened T, 
 
 // placedIn converts the offset of an error in the canonical form into the offset in the document as given.
 func placedIn(doc []byte, err error) error {
-	var syntax *Error
-	if !errors.As(err, &syntax) {
-		return err
-	}
-	return &Error{Pointer: syntax.Pointer, Offset: offsetOf(doc, syntax.Pointer), Reason: syntax.Reason}
+	return moved(err, func(e *Error) { e.Offset = offsetOf(doc, e.Pointer) })
 }
 
 // offsetOf finds the offset of the value with this pointer in a valid document.
@@ -431,15 +441,6 @@ func offsetOf(doc []byte, pointer string) int64 {
 	}
 }
 
-// ShiftBy moves the place that an *Error names.
-func ShiftBy(err error, n int) error {
-	var syntax *Error
-	if n == 0 || !errors.As(err, &syntax) {
-		return err
-	}
-	return &Error{Pointer: syntax.Pointer, Offset: syntax.Offset + int64(n), Reason: syntax.Reason}
-}
-
 // A Scanner follows JSON far enough to know where an object ends. Opening the object checks whether it is JSON.
 type Scanner struct {
 	Depth    int // of objects
@@ -447,7 +448,6 @@ type Scanner struct {
 	escaped  bool
 }
 
-// Step takes in the next byte.
 func (s *Scanner) Step(c byte) {
 	switch {
 	case s.escaped:

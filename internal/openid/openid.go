@@ -31,14 +31,10 @@ import (
 )
 
 var (
-	// ErrStale says that the provider's answer belongs to no sign-in in progress in this browser.
-	ErrStale = errors.New("this browser has not begun this sign-in, or it has ended")
-	// ErrRefused says that the provider did not sign the person in, or that its answer cannot be believed.
+	ErrStale   = errors.New("this browser has not begun this sign-in, or it has ended")
 	ErrRefused = errors.New("the provider did not confirm the person")
-	// ErrAway says that the provider did not answer.
-	ErrAway = errors.New("the provider does not answer")
-	// ErrNobody says that the provider knows the person, but none of their groups has a role here.
-	ErrNobody = errors.New("the provider gives no role here")
+	ErrAway    = errors.New("the provider does not answer")
+	ErrNobody  = errors.New("the provider gives no role here")
 )
 
 // Config says which provider to ask, and what its answers mean here.
@@ -61,7 +57,6 @@ type Person struct {
 	Subject string // the provider's id of the person
 }
 
-// pendingTime is how long a sign-in may take.
 const pendingTime = 10 * time.Minute
 
 // maxNext is the length limit of next, since browsers do not keep large cookies.
@@ -80,7 +75,6 @@ type Provider struct {
 	done map[string]time.Time // the states of completed sign-ins, and when they expire
 }
 
-// pending is a sign-in in progress.
 type pending struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`

@@ -339,7 +339,6 @@ func (c *Court) utterance(said *trial.Said) *Utterance {
 	return u
 }
 
-// anchor returns the id of an answer in a page.
 func (c *Court) anchor(said *trial.Said) string {
 	switch {
 	case said == c.reading:
@@ -437,7 +436,6 @@ func (c *Court) Marks() []Mark {
 	return append(append(list, reasons(c.Outcome)...), marks(c.Broken != "", Broken)...)
 }
 
-// reasons lists the marks for why a person must see a verdict.
 func reasons(o *jury.TrialOutcome) (list []Mark) {
 	if o != nil {
 		for _, reason := range o.Verdict.Review {

@@ -48,7 +48,6 @@ func NewDesk(open, decided []Summary, viewer string) *Desk {
 	return &Desk{Items: items(open), Decided: items(decided)}
 }
 
-// Seen is the value of the case's mark.
 func (i Item) Seen() string { return SeenOf(i.Outcome).String() }
 
 // A Review is the page for a person's decision on one record.
@@ -145,13 +144,11 @@ func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 	return json.Marshal(d.Text)
 }
 
-// Positions lists the possible decisions on a verdict.
 func (r *Review) Positions() []jury.Position { return jury.Decidable() }
 
 // Decided reports whether the jury passed or failed the agent. Only then can a person reject the verdict.
 func (r *Review) Decided() bool { return slices.Contains(jury.Decidable(), r.Editable.Position) }
 
-// Compare computes what the draft changes.
 func (r *Review) Compare() {
 	if r.Draft.Text != r.Editable.Text {
 		r.Diff = diff(r.Editable.Text, r.Draft.Text)
@@ -161,10 +158,8 @@ func (r *Review) Compare() {
 // MostAtOnce is how many cases one form decides. It bounds how long the server works on the form.
 const MostAtOnce = 100
 
-// Most returns MostAtOnce.
 func (d *Desk) Most() int { return MostAtOnce }
 
-// Several is a form for several cases of the desk.
 type Several struct {
 	Draft    // it has no text
 	Decision string
@@ -181,7 +176,6 @@ const (
 	Assign    = "assign"
 )
 
-// Decides reports whether the form decides cases.
 func (f *Several) Decides() bool { return slices.Contains(DecisionsAtOnce(), f.Decision) }
 
 // Check returns the marked cases if the form does something with them. It returns an error with api.ErrInvalid if the form lacks something.
@@ -234,7 +228,6 @@ type Seen struct {
 	Decision string // record id of the last decision on it; "": none
 }
 
-// SeenOf returns the state of a case.
 func SeenOf(o *jury.TrialOutcome) Seen {
 	s := Seen{Verdict: o.Verdict.Record}
 	if o.Decision != nil {
@@ -294,7 +287,6 @@ func (d *Desk) Answer(results []Result, form Several) {
 	}
 }
 
-// Failed returns with how many cases nothing was done.
 func (d *Desk) Failed() (n int) {
 	for _, r := range d.Results {
 		if r.Problem != "" {
@@ -304,7 +296,6 @@ func (d *Desk) Failed() (n int) {
 	return n
 }
 
-// Done returns with how many cases it was done.
 func (d *Desk) Done() int { return len(d.Results) - d.Failed() }
 
 // Asked returns the review that the form asks for by a decision, or an error with api.ErrInvalid. On a verdict the decision is a position; the

@@ -16,7 +16,6 @@ import (
 	"jurat/verify/trust"
 )
 
-// Trials is the page that searches trials.
 type Trials struct {
 	Searched
 	Found  []api.TrialLine
@@ -34,7 +33,6 @@ type Searched struct {
 	Refusal
 }
 
-// Value returns a parameter of the search.
 func (s *Searched) Value(name string) string { return s.Query.Get(name) }
 
 // found notes that a search of this name has come to its end.
@@ -59,13 +57,11 @@ func filtersOf(query url.Values) url.Values {
 	return filters
 }
 
-// Fill adds what was found.
 func (t *Trials) Fill(list api.TrialList) {
 	t.found("trials", list.Next, list.Index)
 	t.Found, t.Counts = list.Trials, list.Counts
 }
 
-// Orders lists the orders of the list.
 func (t *Trials) Orders() []string {
 	return []string{"newest", "oldest", "latest", "highest", "lowest", "agent"}
 }
@@ -76,7 +72,6 @@ type Search struct {
 	Found []Hit
 }
 
-// A Hit is a record in a list.
 type Hit struct {
 	api.Hit
 	Action evidence.ActionType
@@ -96,7 +91,6 @@ func (s *Search) Asks() bool {
 	return len(filters) > 0
 }
 
-// Fill adds what was found.
 func (s *Search) Fill(list api.HitList) {
 	s.found("search", list.Next, list.Index)
 	for _, h := range list.Hits {
@@ -119,7 +113,6 @@ func (s *Search) Kinds(lang words.Lang) []evidence.ActionType {
 	})
 }
 
-// Orders lists the orders of the list.
 func (s *Search) Orders() []string { return []string{"newest", "oldest"} }
 
 // Comparison is the page of two trials side by side.
@@ -135,7 +128,6 @@ type ScoreRow struct {
 	Differ      bool
 }
 
-// NewComparison makes the page.
 func NewComparison(both api.TrialComparison) *Comparison {
 	c := &Comparison{TrialComparison: both}
 	var jurors, axes []string
@@ -183,7 +175,6 @@ type History struct {
 	Next string // the address of all trials; "": these are all
 }
 
-// NewHistory makes that part of the page.
 func NewHistory(h api.AgentHistory) *History {
 	out := &History{AgentHistory: h}
 	if found := h.Trials.Trials; h.Trials.Next != "" && len(found) > 0 {
@@ -233,7 +224,6 @@ type Picture struct {
 	Since              time.Time
 }
 
-// NewAgent makes the page of a view.
 func NewAgent(v *reputation.View) *Agent {
 	a := &Agent{View: v}
 	for i := range v.Classes {
@@ -263,7 +253,6 @@ func (a *Agent) leftOut() {
 	}
 }
 
-// Size of a picture.
 const (
 	pictureWidth  = 600
 	pictureHeight = 200
@@ -337,8 +326,6 @@ func (a *Agent) Command() string {
 // quote writes a name for a shell, of which no character means anything within single quotes but that quote itself.
 func quote(name string) string { return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'" }
 
-// percent writes ten-thousandths.
 func percent(n int64) string { return fmt.Sprintf("%d.%02d %%", n/100, n%100) }
 
-// Path is the path of the agent's JSON.
 func (a *Agent) Path() string { return agentPath(a.Identity.Name) }

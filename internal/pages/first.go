@@ -348,7 +348,6 @@ func (g Grid) Chart() *Chart {
 	return c
 }
 
-// x returns where a column stands.
 func (g Grid) x(column int) int {
 	return chartLeft + 20 + (chartRight-chartLeft-40)*column/(g.columns()-1)
 }
@@ -390,7 +389,6 @@ func (g Grid) line(i, jurors int, row Row) Line {
 	return l
 }
 
-// markAt draws a circle, a square, a triangle or a diamond around a point.
 func markAt(i, x, y int) string {
 	switch i % 4 {
 	case 0:

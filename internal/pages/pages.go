@@ -52,7 +52,6 @@ type Frame struct {
 	Viewer *Viewer // nil: signed out
 }
 
-// A Viewer is the person who views the page, as the server knows them.
 type Viewer struct {
 	Name     string
 	Form     string // the session's form key, which goes into every form
@@ -84,7 +83,6 @@ func ProblemText(p *api.Problem) string {
 	return text
 }
 
-// Status returns the status of HTTP with which a page is sent.
 func Status(p Page) int {
 	if refused, can := p.(interface{ code() int }); can && refused.code() != 0 {
 		return refused.code()
@@ -92,7 +90,6 @@ func Status(p Page) int {
 	return http.StatusOK
 }
 
-// sheet is the data of templates.
 type sheet struct {
 	Frame
 	Page Page
@@ -213,7 +210,6 @@ func inLanguage(path string, lang words.Lang) string {
 
 func microDollars(n int64) string { return fmt.Sprintf("$%d.%02d", n/1_000_000, n/10_000%100) }
 
-// AssetPrefix is the path of static files.
 const AssetPrefix = "/static/"
 
 //go:embed static
@@ -281,7 +277,6 @@ type Home struct {
 	Refusal
 }
 
-// An Example is an example case contained in the program.
 type Example struct{ ID, Agent string }
 
 // A Summary is a trial in one line.
@@ -294,7 +289,6 @@ func (s Summary) Marks() []Mark {
 	return append(marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline), reasons(s.Outcome)...)
 }
 
-// SignIn is the page on which a person signs in.
 type SignIn struct {
 	Refusal
 	Next     string // the path to go to afterwards
@@ -304,7 +298,6 @@ type SignIn struct {
 	Provider string // its name
 }
 
-// Trouble is the page of an error.
 type Trouble struct {
 	Code   int
 	Detail string // what is wrong and what to do next, in English
@@ -321,7 +314,6 @@ func (p *Trouble) Key() string {
 	return cmp.Or(key, "trouble.refused")
 }
 
-// Access is the page of who may do what.
 type Access struct {
 	Grants []Granted
 	Ended  bool // what has ended is shown, too

@@ -24,7 +24,6 @@ import (
 	"jurat/verify/trust"
 )
 
-// Sealed is the page of one record.
 type Sealed struct {
 	Record        *evidence.Record
 	Report        *verify.Report // on the record, or on a file that contains it
@@ -38,7 +37,6 @@ type Sealed struct {
 	site incident.Site
 }
 
-// A Member is a member of the signed payload.
 type Member struct {
 	Name     string
 	Text     string
@@ -141,7 +139,6 @@ func names(pairs ...string) []Member {
 	return list
 }
 
-// add adds a link unless the text is empty.
 func (s *Sealed) add(name, href, text string) {
 	if text != "" {
 		s.Links = append(s.Links, Link{name, href, text})
@@ -195,7 +192,6 @@ func (s *Sealed) Belongs(n int, cut bool) {
 // maxLanes is the number of lanes of a timeline. Further actors share the last one.
 const maxLanes = 8
 
-// stepsPerPage is how many records of a long chain a page shows.
 const stepsPerPage = 200
 
 // A Chain is a timeline.
@@ -278,19 +274,16 @@ func (c *Chain) Next() int { return c.Page + 1 }
 
 func recordingPath(chain string) string { return "/recordings/" + url.PathEscape(chain) }
 
-// Recordings is the page that lists recorded chains.
 type Recordings struct {
 	Searched
 	Found  []Recording
 	Events string // the address of the stream that says when there is something new; "": the page does not follow
 }
 
-// A Recording is a recorded chain in a list.
 type Recording struct{ api.Recording }
 
 func (r Recording) Path() string { return recordingPath(r.Chain) }
 
-// ID identifies the chain on the page.
 func (r Recording) ID() string {
 	sum := sha256.Sum256([]byte(r.Chain))
 	return "chain-" + hex.EncodeToString(sum[:6])
@@ -319,7 +312,6 @@ func (l *Recordings) Fill(list api.Recordings) {
 
 func (l *Recordings) Filters() bool { return len(filtersOf(l.Query)) > 0 }
 
-// ActsPerPage is how many acts the page of a chain shows.
 const ActsPerPage = 20
 
 const (
@@ -357,7 +349,6 @@ type RecordedStep struct {
 	page *Conversation
 }
 
-// A RecordedProof says what is proved of a record.
 type RecordedProof struct {
 	Status verify.Status // of who and when; "": it was not verified
 	Why    string        // why it is not proved, in English
@@ -475,7 +466,6 @@ func (m RecordedMessage) Shown() int { return cmp.Or(m.Number, m.Index) }
 
 func (s RecordedStep) Agents() []string { return s.page.Recording.Agents }
 
-// Alone reports whether the page shows this act alone.
 func (s RecordedStep) Alone() bool { return s.page.Alone }
 
 // RetryAt returns the place of the attempt before; "": it is not on the page.
@@ -518,7 +508,6 @@ func (m RecordedMessage) cut(text string, most int, place string) Extent {
 	return extent(text, most, m.step.Path()+"#text-"+place)
 }
 
-// Alone reports whether the page shows the message's act alone.
 func (m RecordedMessage) Alone() bool { return m.step.page.Alone }
 
 // Uses lists the calls of the message, with their arguments as far as the page carries them.
@@ -533,7 +522,6 @@ func (m RecordedMessage) Uses() (list []RecordedUse) {
 // Answers returns the place of the message with the call that this one answers; "": it is not on the page.
 func (m RecordedMessage) Answers() string { return m.step.page.shown[m.CallNumber] }
 
-// A RecordedUse is a call of a tool.
 type RecordedUse struct {
 	subject.ToolCall
 	Body     Extent
@@ -586,7 +574,6 @@ func (s RecordedStep) Dollars() string {
 	return fmt.Sprintf("$%d.%04d", n/10_000, n%10_000)
 }
 
-// Happened says what a recorder says of itself.
 func (s RecordedStep) Happened(lang words.Lang) string {
 	says, e, missed := words.OfPages(lang), s.Event, int64(0)
 	key := "recording.event." + string(e.Event)

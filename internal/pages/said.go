@@ -258,7 +258,6 @@ const (
 	beginLines = 8
 )
 
-// An Extent is a text, or its beginning.
 type Extent struct {
 	Text  string
 	Href  string // of the page with the whole text, with its place there; "": Text is the whole text
@@ -292,7 +291,6 @@ func begin(text string) string {
 	return text[:end]
 }
 
-// A Call is a call of a tool in a message.
 type Call struct {
 	subject.ToolCall
 	Body Extent // the arguments
@@ -336,7 +334,6 @@ type Whole struct {
 	Withheld bool
 }
 
-// A Part is a text of the page.
 type Part struct {
 	ID   string
 	Tool string // the name of the called tool; "": it is the text itself
@@ -381,7 +378,6 @@ type Mentions struct {
 	Refusal
 }
 
-// A Mention is a message that has the text.
 type Mention struct {
 	*subject.Message
 	Line string // the text, with what surrounds it

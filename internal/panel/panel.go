@@ -35,7 +35,6 @@ type Panel struct {
 	judge    *seated // nil: no judge
 }
 
-// seated is a chair with its model.
 type seated struct {
 	*config.Chair
 	model llm.Model // nil: rules or an empty seat
@@ -399,7 +398,6 @@ type Choice struct {
 // plain names a panel with nothing of both, for comparison.
 const plain = "plain"
 
-// A Bill is the cost of calls.
 type Bill struct {
 	Calls int   `json:"calls"`
 	Cost  int64 `json:"costMicroUSD"`

@@ -63,9 +63,7 @@ func TestSharedOut(t *testing.T) {
 			t.Errorf("%d events", len(frames))
 		}
 	}
-	if asked := b.asked.Load(); asked != 8*7 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.Equal(t, b.asked.Load(), 8*7)
 }
 
 // TestQueueIsLost: opening a scheduler queues every trial that is missing.
@@ -197,14 +195,10 @@ func TestCancelUnderWay(t *testing.T) {
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || e.Acts != 6 {
 		t.Fatalf("%v, %+v", err, e)
 	}
-	if asked := b.asked.Load(); asked != 3 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.Equal(t, b.asked.Load(), 3)
 	must.Do(t, other.Retry(t.Context(), id, "Reika Mori", "not enough"))
 	awaitState(t, other, id, api.Over)
-	if asked := b.asked.Load(); asked != 7 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.Equal(t, b.asked.Load(), 7)
 }
 
 // TestResumedAtOnce: a cancellation can be taken back while the trial is still stopping.
@@ -234,9 +228,7 @@ func TestResumedAtOnce(t *testing.T) {
 		}
 	}
 	awaitState(t, other, id, api.Over)
-	if asked := b.asked.Load(); asked != 7 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.Equal(t, b.asked.Load(), 7)
 }
 
 // blindLocks are locks that look free while blind is set.
@@ -273,9 +265,7 @@ func TestBelievedDead(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	stop()
 	awaitState(t, one, id, api.Over)
-	if n := len(recorded(t, h, id)); n != 15 {
-		t.Errorf("%d acts", n)
-	}
+	must.Equal(t, len(recorded(t, h, id)), 15)
 }
 
 // undecided seats jurors who pass the agent, of whom one does not answer: a person must decide, and can also leave it open.
@@ -335,15 +325,11 @@ func TestTakeACase(t *testing.T) {
 		t.Errorf("given back by another: %v", err)
 	}
 	must.Do(t, other.GiveBack(t.Context(), id, "mia", "on leave", anybody))
-	if got := holder(t, one, id); got != "" {
-		t.Errorf("given back, and %q has it", got)
-	}
+	must.Equal(t, holder(t, one, id), "")
 	must.Do(t, one.Take(t.Context(), id, "ben", "ben", ""))
 	later := func() *schedule.Scheduler { return open(t, config(h, b)) }
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
-		if got := holder(t, d, id); got != "ben" {
-			t.Errorf("%q has it", got)
-		}
+		must.Equal(t, holder(t, d, id), "ben")
 	}
 	judged(t, h, id, evidence.Rejected) // it still waits
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
@@ -353,9 +339,7 @@ func TestTakeACase(t *testing.T) {
 	}
 	must.Do(t, other.Take(t.Context(), id, "mia", "mia", ""))
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
-		if got := holder(t, d, id); got != "mia" {
-			t.Errorf("taken again, and %q has it", got)
-		}
+		must.Equal(t, holder(t, d, id), "mia")
 	}
 	judged(t, h, id, evidence.Approved)
 	must.Want(t, one.Take(t.Context(), id, "ben", "ben", ""), schedule.ErrNotWaiting)
@@ -385,9 +369,7 @@ func TestActsThatComeTooLate(t *testing.T) {
 	has := func(want string) {
 		t.Helper()
 		for _, d := range []*schedule.Scheduler{d, open(t, config(h, b))} {
-			if got := holder(t, d, id); got != want {
-				t.Errorf("%q has it, want %q", got, want)
-			}
+			must.Equal(t, holder(t, d, id), want)
 		}
 	}
 	say(operator.TrialTaken, "mia", verdict)

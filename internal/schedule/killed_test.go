@@ -79,9 +79,7 @@ func serveFolder(folder string) error {
 func TestKilledServer(t *testing.T) {
 	folder := t.TempDir() + "/data"
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := must.Get(scripted("", 0))(t)
 	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks
 	must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
@@ -99,9 +97,7 @@ func TestKilledServer(t *testing.T) {
 		c := dial(t, h, id, int64(len(heard)))
 		for range 2 + kills%2 {
 			_, doc, err := c.Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if seq := seqOf(t, doc); seq != int64(len(heard)+1) {
 				t.Fatalf("event %d follows %d", seq, len(heard))
 			}

@@ -380,9 +380,7 @@ func TestHugeEvent(t *testing.T) {
 		awaitOver(t, h, id)
 		if way == "ws" {
 			c, _, err := websocket.Dial(t.Context(), h.URL+"/ws/"+id+"?after=0", &websocket.DialOptions{HTTPClient: client})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			c.SetReadLimit(-1)
 			<-h.left
 			if docs, ended := read(t, c); websocket.CloseStatus(ended) != -1 || len(docs) == 15 {

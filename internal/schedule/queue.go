@@ -91,7 +91,6 @@ func (q *queue) adjourn(is func(trial string) bool) {
 	}
 }
 
-// look takes trials while there is room for them.
 func (q *queue) look(working context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -372,16 +371,14 @@ func isOne(of []error, err error) bool {
 // work conducts the rest of a trial that this process holds, in the context of the hold. It returns nil for a trial that is over or cancelled. Only an
 // error of the trial's own work counts as an attempt.
 func (d *Scheduler) work(ctx context.Context, id string, adjourn <-chan struct{}) error {
-	// The context ends with the program; that is not a failure of the trial.
-	err := d.index.Follow(context.WithoutCancel(ctx))
-	if s, known := d.index.Get(id); err == nil && known && (s.Over || s.Cancelled != nil) {
+	ended, err := d.ended(ctx, id)
+	switch {
+	case err == nil && ended:
 		return nil
-	}
-	if d.queue.isStopping() {
+	case d.queue.isStopping():
 		return later(0)
-	}
-	if err == nil {
-		err = d.after(ctx, id, d.conduct(ctx, adjourn, id))
+	case err == nil:
+		err = d.conduct(ctx, adjourn, id)
 	}
 	if isOne(unusable, err) {
 		return later(d.cfg.Lease / 2)
@@ -389,6 +386,17 @@ func (d *Scheduler) work(ctx context.Context, id string, adjourn <-chan struct{}
 	return err
 }
 
+// ended reports whether a trial is over or cancelled. The context ends with the program; that is not a failure of the trial.
+func (d *Scheduler) ended(ctx context.Context, id string) (bool, error) {
+	err := d.index.Follow(context.WithoutCancel(ctx))
+	s, known := d.index.Get(id)
+	return known && (s.Over || s.Cancelled != nil), err
+}
+
+// permanent are the errors that a retry cannot cure before a person has acted.
+var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrNotFound}
+
+// conduct conducts a trial, and decides from the error with which it ended what happens with it in the queue.
 func (d *Scheduler) conduct(ctx context.Context, adjourn <-chan struct{}, id string) error {
 	began := d.cfg.Now()
 	err := d.hold(ctx, adjourn, id)
@@ -400,12 +408,26 @@ func (d *Scheduler) conduct(ctx context.Context, adjourn <-chan struct{}, id str
 			log.Error("no checkpoint after a trial", "error", failed)
 		}
 		log.Info("trial over")
+		return nil
 	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
 		log.Info("trial stopped")
+		if ended, failed := d.ended(ctx, id); ended || failed != nil {
+			return failed
+		}
+		return later(0) // the program ends, or the trial was cancelled and resumed
 	case isOne(unusable, err):
 		log.Warn("trial interrupted; it continues when the log can be used again", "error", err)
 	default:
 		log.Error("trial broken off", "error", err)
+	}
+	if errors.Is(err, trial.ErrMoved) {
+		return later(time.Second)
+	}
+	if locked, failed := d.cfg.Locks.Locked(context.WithoutCancel(ctx), id); failed == nil && locked {
+		return later(d.cfg.Lease / 2) // another process was faster
+	}
+	if isOne(permanent, err) {
+		return final{err}
 	}
 	return err
 }
@@ -498,33 +520,4 @@ func (d *Scheduler) oneOfFew(ctx context.Context, read func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// permanent are the errors that a retry cannot cure before a person has acted.
-var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrNotFound}
-
-// after decides, from the error with which a trial ended here, what happens with it in the queue.
-func (d *Scheduler) after(ctx context.Context, id string, err error) error {
-	ctx = context.WithoutCancel(ctx) // the trial may have ended because its context did
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
-		if failed := d.index.Follow(ctx); failed != nil {
-			return failed
-		}
-		if s, known := d.index.Get(id); known && s.Cancelled != nil {
-			return nil
-		}
-		return later(0) // the program ends, or the trial was cancelled and resumed
-	case errors.Is(err, trial.ErrMoved):
-		return later(time.Second)
-	}
-	if locked, failed := d.cfg.Locks.Locked(ctx, id); failed == nil && locked {
-		return later(d.cfg.Lease / 2) // another process was faster
-	}
-	if isOne(permanent, err) {
-		return final{err}
-	}
-	return err
 }

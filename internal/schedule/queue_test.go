@@ -38,9 +38,7 @@ func emptyLog(t *testing.T, url string) string {
 func openTable(t *testing.T, where string) *Table {
 	t.Helper()
 	table, closes, err := tableAt(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(closes)
 	return table
 }

@@ -84,25 +84,16 @@ import (
 )
 
 var (
-	// ErrFull says that the maximum number of trials is waiting.
-	ErrFull = errors.New("the queue of trials is full")
-	// ErrClosing says that the scheduler is stopping and begins no trial.
-	ErrClosing = errors.New("trials are being stopped, because the program is about to end")
-	// ErrNotBrokenOff says that a trial cannot be retried, because it is over, waits or is under way.
+	ErrFull         = errors.New("the queue of trials is full")
+	ErrClosing      = errors.New("trials are being stopped, because the program is about to end")
 	ErrNotBrokenOff = errors.New("only a trial that was broken off or cancelled can be continued")
-	// ErrOver says that a trial cannot be cancelled, because it has its verdict or was cancelled.
-	ErrOver = errors.New("the trial is over or cancelled already, so it cannot be cancelled")
-	// ErrNotWaiting says that no person has to decide on a trial, so no reviewer can take it.
-	ErrNotWaiting = errors.New("the trial does not wait for a person")
-	// ErrTaken says that another reviewer has taken a trial.
-	ErrTaken = errors.New("another reviewer has taken this case")
-	// ErrNotTaken says that no reviewer has a trial, so it cannot be given back.
-	ErrNotTaken = errors.New("no reviewer has taken this case")
-	// ErrAhead says that a watcher asks for events after one that does not exist yet.
-	ErrAhead = errors.New("no such event yet")
+	ErrOver         = errors.New("the trial is over or cancelled already, so it cannot be cancelled")
+	ErrNotWaiting   = errors.New("the trial does not wait for a person")
+	ErrTaken        = errors.New("another reviewer has taken this case")
+	ErrNotTaken     = errors.New("no reviewer has taken this case")
+	ErrAhead        = errors.New("no such event yet")
 )
 
-// Config holds what a scheduler needs.
 type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
@@ -223,7 +214,6 @@ func (c Config) complete() Config {
 	return c
 }
 
-// An Order is a request to hold a trial.
 type Order struct {
 	Case      *subject.Case
 	Submitter string // the name that the submission is sealed under; "": "submitter"
@@ -425,7 +415,6 @@ func (d *Scheduler) seal(ctx context.Context, e operator.TrialEventBody) error {
 	return nil
 }
 
-// An Entry is a trial as the scheduler knows it.
 type Entry struct {
 	trial.Summary
 	State     api.State
@@ -573,7 +562,6 @@ func (d *Scheduler) Waiting(ctx context.Context) (int, error) {
 	return d.queue.waiting(ctx, math.MaxInt64)
 }
 
-// UnderWay returns the number of trials that this process conducts.
 func (d *Scheduler) UnderWay() int { return d.queue.underWay() }
 
 // Trials returns the index of trials, brought up to date. Its errors are those of reading the log.
@@ -591,7 +579,6 @@ func (d *Scheduler) States(ctx context.Context, summaries []trial.Summary) ([]ap
 	return states, err
 }
 
-// Described returns the entry as it travels.
 func (e *Entry) Described() api.Submission {
 	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
 		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,

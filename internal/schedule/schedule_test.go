@@ -109,9 +109,7 @@ func watched(t testing.TB, d *schedule.Scheduler, id string, after int64) (frame
 	t.Helper()
 	events := must.Get(d.Watch(t.Context(), id, after))(t)
 	for f, err := range events.Frames {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		frames = append(frames, f)
 	}
 	return frames
@@ -172,9 +170,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 	opened := map[string]int{}
 	var order []string
 	for r, err := range h.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if r.Payload.ActionType == evidence.PhaseOpening && opened[r.Payload.ChainID] == 0 {
 			order = append(order, r.Payload.ChainID)
 		}
@@ -228,9 +224,7 @@ func TestQueueIsTheLog(t *testing.T) {
 	for _, id := range append(ids, broken.ID) {
 		awaitState(t, d, id, api.Over)
 	}
-	if asked := b.asked.Load() - before; asked != 3*7+4 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.Equal(t, b.asked.Load()-before, 3*7+4)
 }
 
 // TestOtherSettings: a trial that was opened with other settings is not resumed. Its state says why. With its own
@@ -435,9 +429,7 @@ func TestDrain(t *testing.T) {
 	if frames[0].Seq != heard+1 || !frames[len(frames)-1].Last {
 		t.Errorf("goes on with %d", frames[0].Seq)
 	}
-	if asked := b.asked.Load(); asked != 3+3+1 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.Equal(t, b.asked.Load(), 3+3+1)
 }
 
 // TestDrainHasAnEnd: a juror who takes longer than the grace period is interrupted, and its act is not in the log.
@@ -561,9 +553,7 @@ func TestEntries(t *testing.T) {
 	before := ""
 	for {
 		page, more, err := d.Entries(t.Context(), before, 2, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, e := range page {
 			got = append(got, e.ID)
 		}

@@ -376,7 +376,6 @@ func (c Delivery) complete() Delivery {
 	return Delivery{cmp.Or(c.Heartbeat, 15*time.Second), cmp.Or(c.Patience, 10*time.Second), cmp.Or(c.Window, 32<<10)}
 }
 
-// every calls do at each interval until ctx ends or do returns false.
 func every(ctx context.Context, interval time.Duration, do func() bool) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

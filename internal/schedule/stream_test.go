@@ -44,9 +44,7 @@ func TestWatchFromAnywhere(t *testing.T) {
 	run(t, d)
 	all.Wait()
 	whole := live[0]
-	if len(whole) != 15 {
-		t.Fatalf("%d events", len(whole))
-	}
+	must.Len(t, whole, 15)
 	for i, frames := range live {
 		wantSame(t, frames, whole[i%2:])
 	}
@@ -195,9 +193,7 @@ func TestWatchersReadOnce(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // so that all watchers have come
 	begin()
 	all.Wait()
-	if n := read(); n != 15 {
-		t.Errorf("50 watchers had %d records read", n)
-	}
+	must.Equal(t, read(), 15)
 }
 
 // meanwhile is a store in which another action happens right after a reader found nothing new about trials.
@@ -246,15 +242,11 @@ func emptyLog(t *testing.T) storage.Store {
 func keep(t *testing.T, h *jurattest.House, store storage.Store) {
 	t.Helper()
 	private, public, err := note.GenerateKey(rand.Reader, jurattest.Origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	verifier := must.Get(note.NewVerifier(public))(t)
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier, Stamper: stamped{timestamp.NewMock()}, Now: h.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { h.Ledger.Close() })
 }
 
@@ -311,9 +303,7 @@ func TestDatabaseAway(t *testing.T) {
 	key := filepath.Join(dir, "wrapping.key")
 	must.Do(t, os.WriteFile(key, filestore.Generate(), 0o600))
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(dir, "node"), DB: server.Database(t) + "?connect_timeout=60", WrappingKey: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		must.Want(t, i.Close(), nil)
 	})

@@ -137,7 +137,6 @@ func (t *Table) query(ctx context.Context, read func(scan func(...any) error) er
 	return nil
 }
 
-// atOnce is how many trials one statement names.
 const atOnce = 500
 
 // add puts trials at the end, in this order. Those that are there stay as they are, except where the condition again holds: they begin anew.
@@ -192,7 +191,6 @@ func (t *Table) beat(ctx context.Context, h *hold) (counts bool, err error) {
 	return n > 0, err
 }
 
-// done ends a hold that still counts, and removes the trial.
 func (t *Table) done(ctx context.Context, h *hold) error {
 	_, err := t.exec(ctx, `DELETE FROM @work WHERE trial = $1 AND holder = $2`, h.trial, h.number)
 	return err
@@ -238,7 +236,6 @@ type turn struct {
 	next   time.Time // when it is tried again; zero: as soon as there is room, or never
 }
 
-// find returns the turns of those trials that have one.
 func (t *Table) find(ctx context.Context, trials ...string) (map[string]turn, error) {
 	found := map[string]turn{}
 	for part := range slices.Chunk(trials, atOnce) {

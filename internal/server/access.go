@@ -22,7 +22,6 @@ import (
 	"jurat/internal/pages"
 )
 
-// withEnded reads whether a list is to have what has ended.
 func withEnded(r *http.Request) (bool, error) {
 	ended := r.URL.Query().Get("ended")
 	if ended != "" && ended != "1" {
@@ -85,7 +84,6 @@ func (s *Server) tokenPage(r *http.Request, c *Caller) (*pages.Token, error) {
 	return page, err
 }
 
-// revokeForm ends a token if the form says that this is wanted.
 func (s *Server) revokeForm(r *http.Request, c *Caller) (elsewhere, error) {
 	if r.PostFormValue("sure") != "yes" {
 		return "", fmt.Errorf("%w: the box that confirms it is not ticked", api.ErrInvalid)
@@ -135,7 +133,6 @@ func (s *Server) revoke(ctx context.Context, id, reason, by string) (api.Grant, 
 	return g.Described(), nil
 }
 
-// granted returns a grant for a page, and the newest acts under its name.
 func (s *Server) granted(ctx context.Context, g *access.Grant, most int64) (pages.Granted, []pages.Act, error) {
 	made := pages.Granted{Grant: g.Described(), Used: s.uses.Last(g.Token)}
 	acts, err := s.actsUnder(ctx, g, most)
@@ -170,7 +167,6 @@ func (s *Server) actsUnder(ctx context.Context, g *access.Grant, most int64) (ac
 	return acts, nil
 }
 
-// sessionTime is how long a browser session lasts.
 const sessionTime = 12 * time.Hour
 
 // smallForm is the size limit of forms that strangers may send.
@@ -270,7 +266,6 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	return nil
 }
 
-// linkTime is how long a sign-in link is valid.
 const linkTime = time.Hour
 
 // A link allows one sign-in, for the person who can see the terminal of a server. Every server of the installation
@@ -280,7 +275,6 @@ type link struct {
 	Roles []access.Role `json:"roles"`
 }
 
-// stateTime is how long a browser keeps the state of a sign-in at the provider.
 const stateTime = 10 * time.Minute
 
 const callbackPath = "/sign-in/callback"

@@ -83,7 +83,6 @@ func answered[T any](get func(*http.Request, *Caller) (T, error)) Handler {
 	}
 }
 
-// writeFile answers with a file and its ETag.
 func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshaler) error {
 	doc, err := file.Marshal()
 	if err != nil {
@@ -163,7 +162,6 @@ func readJSON[T any](r *http.Request) (*T, error) {
 
 func changes(r *http.Request) bool { return changing(r.Method) }
 
-// changing reports whether requests with this method may change something.
 func changing(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
@@ -183,7 +181,6 @@ func compressed(h http.Handler) (http.Handler, error) {
 	return wrap(h), nil
 }
 
-// watched is a ResponseWriter that stores the status.
 type watched struct {
 	http.ResponseWriter
 	Status int // 0: the answer has not begun
@@ -360,7 +357,6 @@ var known = []meaning{
 	{context.DeadlineExceeded, api.ErrUnavailable},
 }
 
-// problemOf turns a request's error into the problem that the caller gets.
 func problemOf(err error) *api.Problem {
 	field, hint := "", ""
 	if link, is := errors.AsType[*ledger.LinkError](err); is {

@@ -381,12 +381,6 @@ func (a *memoryAccount) Keep(n int64) {
 	a.held = n
 }
 
-// Open opens the account of one request, and returns a context that holds it.
-func (b *memoryBudget) Open(ctx context.Context, caller string) (context.Context, *memoryAccount) {
-	a := &memoryAccount{of: b, caller: caller}
-	return context.WithValue(ctx, accountKey{}, a), a
-}
-
 type accountKey struct{}
 
 // memoryAccountOf returns the account of a request, or nil if it has none.
@@ -411,8 +405,8 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Request, *memoryAccount, error) {
-	ctx, a := s.budget.Open(r.Context(), limitedAs(c, r))
-	r = r.WithContext(ctx)
+	a := &memoryAccount{of: s.budget, caller: limitedAs(c, r)}
+	r = r.WithContext(context.WithValue(r.Context(), accountKey{}, a))
 	most := s.config.MaxBody
 	if route.MaxBody > 0 {
 		most = route.MaxBody
@@ -486,7 +480,6 @@ type rateLimiter struct {
 	swept   time.Time
 }
 
-// newRateLimiter returns a Limiter with this rate for every caller.
 func newRateLimiter(l Rate, now func() time.Time) *rateLimiter {
 	l.PerSecond = cmp.Or(l.PerSecond, defaultPerSecond)
 	if l.Burst == 0 {
@@ -531,7 +524,6 @@ func (l *rateLimiter) sweep(now time.Time) {
 	}
 }
 
-// refusalsEvery is how often the program log tells what was refused.
 const refusalsEvery = time.Minute
 
 // A refusalCounter counts what is refused, for the program log and the metrics. It is safe for concurrent use.

@@ -77,7 +77,6 @@ func (s *Server) neighbours(ctx context.Context, c *Caller, id string) (before, 
 	}
 }
 
-// briefs are the scheduler's entries in the form for lists on pages.
 func briefs(entries []schedule.Entry) (list []pages.Summary) {
 	for _, e := range entries {
 		list = append(list, pages.Summary{Summary: e.Summary, State: e.State})
@@ -85,7 +84,6 @@ func briefs(entries []schedule.Entry) (list []pages.Summary) {
 	return list
 }
 
-// reviewOf collects what a reviewer must see before a decision.
 func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	review, err := s.decidable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
@@ -317,7 +315,6 @@ func (s *Server) stillWaits(ctx context.Context, id string, seen pages.Seen) err
 	return nil
 }
 
-// assigners say who means to decide on a trial.
 var assigners = Who{Roles: []access.Role{access.Reviewer, access.Operator}}
 
 func (s *Server) postTaking(r *http.Request, c *Caller, asked *api.Taking) (string, error) {

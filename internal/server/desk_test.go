@@ -85,9 +85,7 @@ func TestSeveralDecisions(t *testing.T) {
 	mia := r.visit(t, "mia", access.Reviewer)
 	_, page := mia.get(t, "/reviews")
 	form := severalForm(t, page)
-	if len(form["case"]) != 3 {
-		t.Fatalf("the page has the marks %q", form["case"])
-	}
+	must.Len(t, form["case"], 3)
 	unmarked := r.submission(t, sam, ids[1]).Verdict.Record
 	form["case"] = []string{r.submission(t, sam, ids[0]).Verdict.Record, r.submission(t, sam, ids[2]).Verdict.Record}
 	for range 2 { // the answer may have been lost
@@ -103,9 +101,7 @@ func TestSeveralDecisions(t *testing.T) {
 			must.Equal(t, len(reviews), 0)
 			continue
 		}
-		if len(reviews) != 1 {
-			t.Fatalf("%s has %d decisions", id, len(reviews))
-		}
+		must.Len(t, reviews, 1)
 		r.decidedBy(t, id, "mia", evidence.ApprovedWithModifications, "It told nobody.\nTwice.", `{"position":"unsafe_fail"}`)
 		if s := r.submission(t, sam, id); s.Outcome.Open || !s.Outcome.Failed() {
 			t.Errorf("%s: %+v", id, s.Outcome)

@@ -323,20 +323,6 @@ func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation,
 	return page, nil
 }
 
-// recordedFile returns a chain that recorders sealed for a jury, as a bundle, if the caller may read all of it: with the texts that are
-// sealed apart that the caller may see.
-func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]byte, error) {
-	records, err := s.readableChain(ctx, c, chain, true)
-	if err != nil {
-		return nil, unnamed(err)
-	}
-	if !slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Observed != nil }) {
-		return nil, unrecorded()
-	}
-	return s.provedFile(ctx, records)
-}
-
-// tryRecording begins a trial of a recorded chain, by the form.
 func (s *Server) tryRecording(r *http.Request, c *Caller) (elsewhere, error) {
 	on, err := s.caseFrom(r.Context(), c, &api.NewSubmission{Recorded: r.PathValue("chain")})
 	return s.begin(r, c, on, err)
@@ -355,7 +341,6 @@ func (s *Server) recordingEvents(w http.ResponseWriter, r *http.Request, c *Call
 // read, and the acts that are shown.
 type held struct{ window, largest int64 }
 
-// more returns how much more a record takes.
 func (h *held) more(r *evidence.Record, shown bool) (n int64) {
 	bodies := int64(0)
 	if o := r.Payload.Observed; o != nil {
@@ -374,7 +359,6 @@ func (h *held) more(r *evidence.Record, shown bool) (n int64) {
 	return n
 }
 
-// A RecordedChain is a part of a recorded chain.
 type RecordedChain struct {
 	api.Recording
 	Records int64                `json:"records"`         // of the whole chain
@@ -487,7 +471,6 @@ func (s *Server) recorderEvents(ctx context.Context, c *Caller, x *find.Index, r
 	return list, nil
 }
 
-// proofsOf verifies each record that a part of a chain shows, by itself.
 func (s *Server) proofsOf(ctx context.Context, chain *RecordedChain, lang words.Lang) (map[string]pages.RecordedProof, error) {
 	by, err := s.config.Installation.Trust(ctx)
 	if err != nil {

@@ -55,14 +55,11 @@ type metrics struct {
 func newMetrics(c gaugeSources) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Answered requests."},
-			[]string{"route", "status"}),
+		requests: counter("jurat_http_requests_total", "Answered requests.", "route", "status"),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_http_request_seconds", Help: "How long answers took; of streams, how long they ran.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
-		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or accepted over HTTP."},
-			[]string{"action_type"}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_requests_refused_total", Help: "Requests that were refused, and why."},
-			[]string{"route", "problem"}),
+		seals:    counter("jurat_records_sealed_total", "Records that were sealed or accepted over HTTP.", "action_type"),
+		refusals: counter("jurat_requests_refused_total", "Requests that were refused, and why.", "route", "problem"),
 	}
 	m.registry.MustRegister(m.requests, m.latency, m.seals, m.refusals)
 	// Metrics of the process itself: memory, goroutines, open files.
@@ -77,6 +74,10 @@ func newMetrics(c gaugeSources) *metrics {
 	return m
 }
 
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
 // gauge adds a gauge, which is -1 while its value cannot be read.
 func gauge[N int | int64 | float64](m *metrics, name, help string, value func(context.Context) (N, error)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
@@ -88,7 +89,6 @@ func gauge[N int | int64 | float64](m *metrics, name, help string, value func(co
 	}))
 }
 
-// soon is before when a token expires soon.
 const soon = 7 * 24 * time.Hour
 
 // gauges adds those of the log, of trials, and of what waits for people.
@@ -216,11 +216,11 @@ type TrialMetrics struct {
 // counted it.
 func NewTrialMetrics(now time.Time) *TrialMetrics {
 	t := &TrialMetrics{began: now, heard: map[string]int64{}, models: map[string]bool{},
-		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_verdicts_total", Help: "Verdicts of juries in this process."}, []string{"position"}),
-		absences: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_juror_absences_total", Help: "Answers that jurors and judges did not give in this process."}, []string{"reason"}),
+		verdicts: counter("jurat_verdicts_total", "Verdicts of juries in this process.", "position"),
+		absences: counter("jurat_juror_absences_total", "Answers that jurors and judges did not give in this process.", "reason"),
 		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_juror_answer_seconds", Help: "How long a seat took for an answer or for giving none, with repetitions and waits, by the seat's model.",
 			Buckets: []float64{.01, .1, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300}}, []string{"model"}),
-		cost: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_juror_cost_dollars_total", Help: "What the answers cost in US dollars by the operator's price table, by the seat's model."}, []string{"model"}),
+		cost: counter("jurat_juror_cost_dollars_total", "What the answers cost in US dollars by the operator's price table, by the seat's model.", "model"),
 	}
 	for _, position := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
 		t.verdicts.WithLabelValues(string(position))

@@ -189,10 +189,8 @@ const (
 //go:embed examples/*.json
 var exampleFiles embed.FS
 
-// A schemaObject is a JSON object.
 type schemaObject = map[string]any
 
-// schemaEnums lists, for types of strings, the values that they have.
 type schemaEnums map[reflect.Type][]string
 
 // schemas holds JSON schemas by their names in the description.

@@ -57,7 +57,6 @@ func (s *Server) getCheckpoint(r *http.Request, _ *Caller) (*file, error) {
 	return &file{media: plainText, cache: "no-cache", doc: []byte(checkpoint)}, err
 }
 
-// portalFiles is the path of the verification page's files.
 const portalFiles = "/static/portal/"
 
 // A portalPage serves the verification page. It caches the page, which is valid while the trust file in it is the installation's. It is safe
@@ -172,7 +171,6 @@ func (r *prober) ask(ctx context.Context) error {
 	}
 }
 
-// check returns the result of a check, or of a recent one.
 func (r *prober) check(ctx context.Context) error {
 	now := r.now()
 	if now.Sub(r.asked).Abs() < probePause {
@@ -292,7 +290,6 @@ type arrival struct {
 	of *trial.Summary
 }
 
-// Waiting returns how many messages the receiver is still to get.
 func (t *arrivalTeller) Waiting() int64 { return t.waiting.Load() }
 
 // Run tells until ctx ends. It logs an error when it is new.

@@ -35,7 +35,6 @@ import (
 // nextParameter is the page to open after signing in.
 var nextParameter = Parameter{"next", "a path of this server to go to after signing in"}
 
-// languageCookie stores the language that the visitor chose.
 const languageCookie = "lang"
 
 // page answers with a page, and with the status that it asks for.
@@ -88,7 +87,6 @@ func (s *Server) signInPage(r *http.Request, c *Caller) (*pages.SignIn, error) {
 	return s.signInForm(c, pages.SignIn{Link: q.Get("link"), Next: q.Get("next")}), nil
 }
 
-// signInForm adds the available ways of signing in to a form.
 func (s *Server) signInForm(c *Caller, p pages.SignIn) *pages.SignIn {
 	p.Form = c.FormKey()
 	if s.config.Provider != nil {
@@ -115,7 +113,6 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, c *Caller, p
 	}
 }
 
-// nextOf returns the path to open after signing in.
 func nextOf(r *http.Request) string {
 	switch {
 	case r.URL.Path == "/sign-in":
@@ -134,7 +131,6 @@ func asset(r *http.Request, _ *Caller) (*file, error) {
 	return &file{media: media, cache: "public, " + forEver, doc: content}, nil
 }
 
-// elsewhere is the path of the page to which an answer leads.
 type elsewhere string
 
 func pageAt(path ...string) elsewhere {
@@ -179,7 +175,6 @@ func (s *Server) site() incident.Site {
 	return incident.Site(s.config.Origins[0])
 }
 
-// byDigest leads to the page of the record with a digest.
 func (s *Server) byDigest(r *http.Request, c *Caller) (pages.Page, error) {
 	digest, err := evidence.ParseDigest(r.PathValue("id"))
 	if err != nil {
@@ -266,7 +261,6 @@ func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller)
 	return s.sendCase(w, r, c, g, record.Payload.RecordID+".jurat")
 }
 
-// recordOpenSSL sends what OpenSSL needs to check one record, as a zip file.
 func (s *Server) recordOpenSSL(r *http.Request, c *Caller) (*file, error) {
 	record, err := s.provedRecord(r, c)
 	if err != nil {
@@ -300,7 +294,6 @@ func attach(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
-// trialsPerPage is how many trials the first page lists at once.
 const trialsPerPage = 20
 
 func (s *Server) home(r *http.Request, c *Caller) (*pages.Home, error) {
@@ -393,7 +386,6 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 	return s.wholeCourt(r.Context(), c, id)
 }
 
-// submitForm takes a submission from the first page.
 func (s *Server) submitForm(r *http.Request, c *Caller) (elsewhere, error) {
 	on, err := s.formCase(r, c)
 	return s.begin(r, c, on, err)

@@ -314,9 +314,7 @@ func TestStaticFiles(t *testing.T) {
 	v := &visitor{r, browser(t)}
 	_, page := v.get(t, "/")
 	files := regexp.MustCompile(`/static/[a-z0-9.]+`).FindAllString(page, -1)
-	if len(files) != 3 {
-		t.Fatalf("files %q", files)
-	}
+	must.Len(t, files, 3)
 	for _, file := range files {
 		answer, content := v.get(t, file)
 		if answer.StatusCode != 200 || len(content) == 0 || !strings.Contains(answer.Header.Get("Cache-Control"), "immutable") {

@@ -420,5 +420,4 @@ func entryOf(b *brief.Brief) api.Entry {
 		Actor: b.Actor, Timestamp: b.Timestamp, ChainID: b.ChainID, RequestID: b.RequestID}
 }
 
-// inTrial reports whether a chain is a trial's.
 func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }

@@ -243,9 +243,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			break
 		}
 	}
-	if len(at) != 5 {
-		t.Fatalf("the server did not begin: %v", at)
-	}
+	must.Len(t, at, 5)
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	url, agent, other, submitter, auditor := at[0], at[1], at[2], at[3], at[4]
 

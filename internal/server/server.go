@@ -58,7 +58,6 @@ import (
 	"jurat/jury"
 )
 
-// Config holds what a Server needs.
 type Config struct {
 	Installation  *installation.Installation // required; the Server does not close it
 	URL           string                     // the server's address for browsers, such as http://127.0.0.1:8417; the Provider redirects to it

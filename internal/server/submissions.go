@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,18 +60,17 @@ func toCourt(s *Server, do func(*http.Request, *Caller) (string, error)) Handler
 	})
 }
 
-// chainFile returns a chain of the log if the caller may read all of it. What is sealed apart stays so, because in
-// the evidence of a trial it could never be erased. To show it to the jury, the caller submits the records with their
-// disclosures.
-func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, error) {
-	records, err := s.readableChain(ctx, c, id, false)
+// chainFile returns a chain of the log for a jury, as a bundle, if the caller may read all of it. What is sealed apart stays so, because in the
+// evidence of a trial it could never be erased: to show it, the caller submits the records with their disclosures. Of a recorded chain the bundle
+// has those texts that the caller may see.
+func (s *Server) chainFile(ctx context.Context, c *Caller, id string, recorded bool) ([]byte, error) {
+	records, err := s.readableChain(ctx, c, id, recorded)
 	if err != nil {
 		return nil, unnamed(err)
 	}
-	return s.provedFile(ctx, records)
-}
-
-func (s *Server) provedFile(ctx context.Context, records []*evidence.Record) ([]byte, error) {
+	if recorded && !slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Observed != nil }) {
+		return nil, unrecorded()
+	}
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, records...)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,6 @@ func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
 	return func(t *trial.Summary) bool { return all || acts.IsSubmitter(c, t.Submitter) }
 }
 
-// getSubmission reads a trial for a caller: its state, and its acts so far.
 func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submission, err error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	e, err := s.scheduler.Entry(ctx, id)
@@ -134,7 +133,6 @@ func (s *Server) cancel(r *http.Request, c *Caller, asked *api.Cancellation) (st
 	return id, s.scheduler.Cancel(r.Context(), id, c.Name(), reason)
 }
 
-// maxReason limits the length of a reason in bytes.
 const maxReason = 1000
 
 // givenReason returns a reason without the spaces around it. It refuses one that is empty or too long.
@@ -155,7 +153,6 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	return s.sendCase(w, r, c, g, id+".jurat")
 }
 
-// mayReadTrial refuses callers that may not read a trial.
 func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	if err := s.isTrial(ctx, c, id); err != nil {
 		return err
@@ -221,11 +218,8 @@ func (s *Server) caseFrom(ctx context.Context, c *Caller, n *api.NewSubmission) 
 	}
 	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
 	var err error
-	switch {
-	case n.ChainID != "":
-		file, err = s.chainFile(ctx, c, n.ChainID)
-	case n.Recorded != "":
-		file, err = s.recordedFile(ctx, c, n.Recorded)
+	if n.Records == nil {
+		file, err = s.chainFile(ctx, c, cmp.Or(n.ChainID, n.Recorded), n.Recorded != "")
 	}
 	if err != nil {
 		return nil, err
@@ -294,7 +288,6 @@ func exampleCase(name string) (*subject.Case, error) {
 	return subject.New(card, conversation)
 }
 
-// refusedEvidence says what is wrong with evidence, and where.
 func refusedEvidence(err error) error {
 	if at, is := errors.AsType[*subject.Error](err); is {
 		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
@@ -309,7 +302,6 @@ func refusedEvidence(err error) error {
 	return err
 }
 
-// memberOf returns the member of a submission's body that an error is about.
 func memberOf(e *subject.Error) string {
 	switch e.File {
 	case subject.CardFile:
@@ -335,7 +327,6 @@ func (s *Server) judgeEvents(w http.ResponseWriter, r *http.Request, c *Caller) 
 	return s.stream(w, r, c, after, s.live.Events)
 }
 
-// stream sends a trial's events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after string,
 	tell func(http.ResponseWriter, *http.Request, schedule.Watch) error) error {
 	id := r.PathValue("id")
@@ -376,7 +367,6 @@ func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(conte
 	}, nil
 }
 
-// stillGranted returns an error if the caller's token has ended.
 func (s *Server) stillGranted(ctx context.Context, c *Caller) error {
 	_, err := s.access.Who(ctx, c.token)
 	if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) {

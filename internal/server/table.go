@@ -383,7 +383,6 @@ var (
 	OperatorOnly = Who{Roles: []access.Role{access.Operator}}
 )
 
-// admits reports whether the caller may use the route at all.
 func (w Who) admits(c *Caller) bool {
 	if c.Stranger() {
 		return w.Strangers != Nothing
@@ -467,16 +466,13 @@ type Options struct {
 	May func(*http.Request, *Caller) error // what decides beside the role; nil: nothing, or the handler asks
 }
 
-// Method returns the route's method.
 func (r *Route) Method() string { return r.Name[:strings.Index(r.Name, " ")] }
 
-// Pattern returns the route's pattern, without its method.
 func (r *Route) Pattern() string { return r.Name[strings.Index(r.Name, " ")+1:] }
 
 // A Parameter is an optional parameter.
 type Parameter struct{ Name, About string }
 
-// languageParameter sets the language of any page.
 var languageParameter = Parameter{"lang", "the language of the page: en, ja or ru; a cookie keeps it"}
 
 func (r *Route) query() []Parameter {

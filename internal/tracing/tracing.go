@@ -67,7 +67,6 @@ func Start(endpoint, headerList string, log *slog.Logger) (*Tracing, error) {
 	return t, nil
 }
 
-// run sends what ends until the context ends, and then the rest.
 func (t *Tracing) run(ctx context.Context) {
 	defer close(t.done)
 	defer t.http.CloseIdleConnections()

@@ -42,9 +42,7 @@ const (
 )
 
 var (
-	// ErrGone says that the receiver wants no more messages (status 410).
-	ErrGone = errors.New("the receiver answers that it is gone (status 410)")
-	// ErrInward says that the address is not one of the public Internet.
+	ErrGone   = errors.New("the receiver answers that it is gone (status 410)")
 	ErrInward = errors.New("the address is not one of the public Internet")
 )
 
@@ -58,7 +56,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the receiver answers with status %d", e.Status)
 }
 
-// Config is a receiver.
 type Config struct {
 	URL     string
 	Secrets []string // one; or two while a new one takes the place of the old: then the receiver accepts either
@@ -200,7 +197,6 @@ func plain(err error) error {
 	return ofGuardian(err)
 }
 
-// ofGuardian names what a guardian refused.
 func ofGuardian(err error) error {
 	for _, refused := range []error{ssrf.ErrProhibitedIP, ssrf.ErrProhibitedNetwork, ssrf.ErrInvalidHostPort} {
 		if errors.Is(err, refused) {
