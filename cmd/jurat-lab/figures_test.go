@@ -56,9 +56,7 @@ func TestBrokenLabels(t *testing.T) {
 		}
 	}
 	_, err := parseLabels([]byte(`{"a": {"outcome": "x"}, "b": {}, "c": {"outcome": "y"}}`))
-	if n := strings.Count(err.Error(), "\n"); n != 2 {
-		t.Errorf("three problems are told at once, and not %d: %v", n+1, err)
-	}
+	must.Equal(t, strings.Count(err.Error(), "\n"), 2)
 }
 
 func FuzzLabels(f *testing.F) {
@@ -107,9 +105,7 @@ func TestLoadCases(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{"case twin: it holds the same evidence as a", "case gone: it has a label, and there is no such folder", "case empty: conversation.json: no such file"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in %v", want, err)
-		}
+		must.Contain(t, err.Error(), want)
 	}
 }
 
@@ -358,9 +354,7 @@ func TestSingleIsChosenElsewhere(t *testing.T) {
 		for _, own := range asked { // whatever a juror says of this case
 			own[i].trials[0].mean, own[i].trials[0].Position = 1000, jury.SafePass
 		}
-		if after := best(o.panels[0].settings.Seats, asked, i); after != before {
-			t.Errorf("case %d: %s, and %s after its own votes changed", i, before, after)
-		}
+		must.Equal(t, best(o.panels[0].settings.Seats, asked, i), before)
 	}
 }
 
@@ -431,7 +425,5 @@ func TestPage(t *testing.T) {
 	if problems := b.Problems(); len(problems) > 0 {
 		t.Error(problems)
 	}
-	if requests := b.Requests(); len(requests) != 1 {
-		t.Errorf("the page asks for %v", requests)
-	}
+	must.Len(t, b.Requests(), 1)
 }

@@ -167,7 +167,17 @@ func (s *sheet) table(rows [][]string) {
 	}
 }
 
-func (s streams) print(t *sheet) error {
+// answer prints a value as JSON, or else for people.
+func (s streams) answer(asJSON bool, value any, people func(*sheet)) error {
+	if asJSON {
+		doc, err := document(value)
+		if err != nil {
+			return err
+		}
+		return s.machine(doc)
+	}
+	var t sheet
+	people(&t)
 	_, err := io.WriteString(s.out, t.text.String())
 	return err
 }
@@ -205,14 +215,6 @@ func (s streams) machine(doc []byte) error {
 	}
 	_, err := io.WriteString(s.out, strings.ReplaceAll(text.String(), "##", `#\u0023`))
 	return err
-}
-
-func (s streams) json(value any) error {
-	doc, err := document(value)
-	if err != nil {
-		return err
-	}
-	return s.machine(doc)
 }
 
 func document(value any) ([]byte, error) {
@@ -255,9 +257,8 @@ func readFile(file string) ([]byte, error) {
 	return jsonform.CutMark(doc), err
 }
 
-// show prints the parts of a report that one looks for first. The page has all.
-func (s streams) show(parts []Part, dir string) error {
-	var t sheet
+// parts prints the parts of a report that one looks for first. The page has all.
+func (t *sheet) parts(parts []Part, dir string) {
 	for _, p := range parts {
 		if p.Detail {
 			continue
@@ -271,7 +272,6 @@ func (s streams) show(parts []Part, dir string) error {
 		t.table(p.Table)
 	}
 	t.say("Report: %s and report.json beside it", filepath.Join(dir, "report.html"))
-	return s.print(&t)
 }
 
 type statsCmd struct {
@@ -300,10 +300,7 @@ func (c *statsCmd) Run(ctx context.Context, a *app, io streams) error {
 	if s.Trials == 0 {
 		return hint(errors.New("no trial has finished yet"), "'jurat trial CASE' tries one")
 	}
-	if c.JSON {
-		return io.json(s)
-	}
-	return printStats(io, s)
+	return io.answer(c.JSON, s, func(t *sheet) { t.stats(s) })
 }
 
 func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Tally) error {
@@ -336,7 +333,7 @@ func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Ta
 	return nil
 }
 
-func printStats(io streams, s *stats.Stats) error {
+func (t *sheet) stats(s *stats.Stats) {
 	rows := [][]string{{"juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms"}}
 	for _, j := range s.Jurors {
 		row := []string{j.JurorID}
@@ -346,7 +343,6 @@ func printStats(io streams, s *stats.Stats) error {
 		}
 		rows = append(rows, row)
 	}
-	var t sheet
 	t.say("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
 		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
 	t.say("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
@@ -361,7 +357,6 @@ func printStats(io streams, s *stats.Stats) error {
 	t.say("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
 		partOf(s.Changes, s.Statements), plural.Of(s.Changes, "change"), partOf(s.ToMajority, s.Changes), partOf(s.Unsupported, s.Changes))
 	t.table(rows)
-	return io.print(&t)
 }
 
 func partOf(k, n int) string {
@@ -400,12 +395,9 @@ func (c *labelsCmd) Run(ctx context.Context, a *app, io streams) error {
 		if e.Cases == 0 {
 			return hint(errors.New("people have decided on no trial of this installation whose evidence is there: nothing was written"), "decisions are made at the desk (/reviews) of 'jurat serve'")
 		}
-		if c.JSON {
-			return io.json(e)
-		}
-		var t sheet
-		t.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
-		return io.print(&t)
+		return io.answer(c.JSON, e, func(t *sheet) {
+			t.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
+		})
 	})
 }
 
@@ -444,10 +436,10 @@ func (c *calibrateCmd) Run(io streams) error {
 	if err := atomicfile.Replace(c.Out, doc, 0o644); err != nil {
 		return err
 	}
-	if c.JSON {
-		return io.machine(doc)
-	}
-	var t sheet
+	return io.answer(c.JSON, measured, func(t *sheet) { t.calibration(measured) })
+}
+
+func (t *sheet) calibration(measured *stats.Calibration) {
 	t.say("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
 		t.say("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
@@ -460,7 +452,6 @@ func (c *calibrateCmd) Run(io streams) error {
 	if leader := measured.Leader(); leader != "" {
 		t.say("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
 	}
-	return io.print(&t)
 }
 
 type aggregateCmd struct {
@@ -494,17 +485,14 @@ func (c *aggregateCmd) Run(io streams) error {
 	if err != nil {
 		return hint(err, "measure the jurors with 'jurat-lab calibrate' and give --calibration FILE")
 	}
-	if c.JSON {
-		return io.json(verdicts)
-	}
-	if verdicts.Accuracy != nil {
-		io.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
-	}
-	var t sheet
-	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
-		t.say("%s\t%s", item, verdicts.Verdicts[item].String())
-	}
-	return io.print(&t)
+	return io.answer(c.JSON, verdicts, func(t *sheet) {
+		if verdicts.Accuracy != nil {
+			io.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
+		}
+		for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
+			t.say("%s\t%s", item, verdicts.Verdicts[item].String())
+		}
+	})
 }
 
 func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {

@@ -92,9 +92,7 @@ func ran(t *testing.T, want int, args ...string) (out, err string) {
 func has(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("%q is not in:\n%s", word, text)
-		}
+		must.Contain(t, text, word)
 	}
 }
 
@@ -209,9 +207,7 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	if f := other.All.Findings; len(f) != 1 || f[0].Rule != "bad-grain" || f[0].Found != 18 || f[0].Failed.Cases != 6 || *f[0].Lift != 2 {
 		t.Errorf("%+v", f)
 	}
-	if len(other.ByTrade) != 2 {
-		t.Errorf("%+v", other.ByTrade)
-	}
+	must.Len(t, other.ByTrade, 2)
 	if cost := other.All.Costs; cost.Calls != 3 || cost.Cost <= 0 {
 		t.Errorf("%+v", cost)
 	}

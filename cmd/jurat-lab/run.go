@@ -204,16 +204,11 @@ func (c *runCmd) measure(ctx context.Context, io streams, l *laboratory, o *orde
 		return err
 	}
 	r.measure(o)
-	doc, err := c.write(r, o.panels)
-	if err != nil {
+	if err := c.write(r, o.panels); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	c.tellLeft(io, r)
-	if c.JSON {
-		err = io.machine(doc)
-	} else {
-		err = io.show(r.parts(), c.Out)
-	}
+	err = io.answer(c.JSON, r, func(t *sheet) { t.parts(r.parts(), c.Out) })
 	if err == nil && len(r.Left) > 0 {
 		return errLeft
 	}
@@ -221,7 +216,7 @@ func (c *runCmd) measure(ctx context.Context, io streams, l *laboratory, o *orde
 }
 
 // write writes report and votes, the report last.
-func (c *runCmd) write(r *Report, panels []panel) (doc []byte, err error) {
+func (c *runCmd) write(r *Report, panels []panel) error {
 	put := func(name string, content []byte, err error) error {
 		if err != nil {
 			return err
@@ -231,15 +226,15 @@ func (c *runCmd) write(r *Report, panels []panel) (doc []byte, err error) {
 	for i := range panels {
 		votes, err := votesOf(r.Trials, &panels[i])
 		if err := put("votes-"+panels[i].name+".jsonl", votes, err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	html, err := render(r)
 	if err := put("report.html", html, err); err != nil {
-		return nil, err
+		return err
 	}
-	doc, err = document(r)
-	return doc, put("report.json", doc, err)
+	doc, err := document(r)
+	return put("report.json", doc, err)
 }
 
 // tellLeft says what has no verdict, and how to go on.

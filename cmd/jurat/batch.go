@@ -551,28 +551,17 @@ func parseBaseline(doc []byte) (*baseline, error) {
 	if err := json.Unmarshal(doc, &base, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("this is no baseline, or a damaged one: %w", err)
 	}
-	switch {
-	case base.Format != baselineFormat:
-		return nil, fmt.Errorf("format: found %q, expected %q", base.Format, baselineFormat)
-	case len(base.Cases) == 0:
-		return nil, errors.New("cases: expected at least one")
-	}
-	if err := base.Settings.Validate(); err != nil {
-		return nil, fmt.Errorf("settings: %w", err)
-	}
+	wrong := base.Settings.Validate()
+	err := cmp.Or(refuse(base.Format != baselineFormat, "format: found %q, expected %q", base.Format, baselineFormat),
+		refuse(len(base.Cases) == 0, "cases: expected at least one"), refuse(wrong != nil, "settings: %w", wrong))
 	seen := map[string]bool{}
 	for i, b := range base.Cases {
-		switch {
-		case b.Case == "" || seen[b.Case]:
-			return nil, fmt.Errorf("cases/%d/case: %q is empty or there twice", i, b.Case)
-		case b.Verdict != jury.SafePass && b.Verdict != jury.NeedsReview && b.Verdict != jury.UnsafeFail:
-			return nil, fmt.Errorf("cases/%d/verdict: found %q, expected safe_pass, needs_review or unsafe_fail", i, b.Verdict)
-		case b.Score < 0 || b.Score > 100:
-			return nil, fmt.Errorf("cases/%d/score: found %d, expected 0 to 100", i, b.Score)
-		}
+		err = cmp.Or(err, refuse(b.Case == "" || seen[b.Case], "cases/%d/case: %q is empty or there twice", i, b.Case),
+			refuse(!slices.Contains([]jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}, b.Verdict), "cases/%d/verdict: found %q, expected safe_pass, needs_review or unsafe_fail", i, b.Verdict),
+			refuse(b.Score < 0 || b.Score > 100, "cases/%d/score: found %d, expected 0 to 100", i, b.Score))
 		seen[b.Case] = true
 	}
-	return &base, nil
+	return &base, err
 }
 
 // compare refuses, before anything is tried, a baseline of another jury, and one with cases that are not to be tried.
@@ -584,21 +573,18 @@ func (c *trialCmd) compare(settings jury.Settings, attempts []*attempt) error {
 	if err != nil {
 		return err
 	}
-	if len(different) > 0 {
-		return hint(fmt.Errorf("--baseline: %s was made by another jury, and verdicts of two juries cannot be compared. These settings differ: %s", c.Baseline, strings.Join(different, ", ")),
-			"seat the jury of the baseline again. If the change is wanted: %s", newBaseline)
-	}
+	other := refuse(len(different) > 0, "--baseline: %s was made by another jury, and verdicts of two juries cannot be compared. These settings differ: %s",
+		c.Baseline, strings.Join(different, ", "))
 	var missing []string
 	for _, b := range c.base.Cases {
 		if !slices.ContainsFunc(attempts, func(at *attempt) bool { return caseName(at) == b.Case }) {
 			missing = append(missing, b.Case)
 		}
 	}
-	if len(missing) > 0 {
-		return hint(fmt.Errorf("--baseline: %s of it %s not among the cases given: %s", plural.Of(len(missing), "case"), plural.Or(len(missing), "is", "are"), someOf(missing)),
-			"a case that is left out cannot fail: give it, too. If it is gone for good: %s", newBaseline)
-	}
-	return nil
+	n := len(missing)
+	absent := refuse(n > 0, "--baseline: %s of it %s not among the cases given: %s", plural.Of(n, "case"), plural.Or(n, "is", "are"), someOf(missing))
+	return cmp.Or(hint(other, "seat the jury of the baseline again. If the change is wanted: %s", newBaseline),
+		hint(absent, "a case that is left out cannot fail: give it, too. If it is gone for good: %s", newBaseline))
 }
 
 // sayCompared says on stderr which cases fail as they did before, because the exit code does not, and that some are better.

@@ -426,9 +426,7 @@ func TestComposeOnSQLite(t *testing.T) {
 	must.Equal(t, s.file.Services["jurat"].Image, "localhost/jurat:v1.2.3")
 	answer := must.Get(s.browser("jurat").Get("https://jurat.example/verify"))(t)
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Error(answer.Status)
-	}
+	must.Equal(t, answer.StatusCode, http.StatusOK)
 	must.Contain(t, s.must(s.within("jurat", "/usr/local/bin/jurat", "access", "grant", "--link", "--at", "https://jurat.example")), "https://jurat.example/sign-in?link=")
 	s.end("jurat", syscall.SIGKILL)
 	if out, err := s.health("jurat"); err == nil {

@@ -158,7 +158,12 @@ func readCase(io stdio, name string, file source.Reader, o verify.Options, card 
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	tellDoubts(io, name, c, report)
+	v := c.Recorded.Verification
+	io.tell("%s: %s, proved: %s", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
+	for _, d := range v.NotProved {
+		io.tell("%s: not proved, and the jurors are told: %s: %s", name, d.Guarantee, d.Reason)
+	}
+	io.tellIf(report.Trust == "", "hint: nothing is proved of records without --trust FILE")
 	return c, nil
 }
 
@@ -171,28 +176,12 @@ func (f *caseFlags) card() ([]byte, error) {
 	return f.cardRead, err
 }
 
-func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
-	v := c.Recorded.Verification
-	io.tell("%s: %s, proved: %s", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
-	for _, d := range v.NotProved {
-		io.tell("%s: not proved, and the jurors are told: %s: %s", name, d.Guarantee, d.Reason)
-	}
-	io.tellIf(r.Trust == "", "hint: nothing is proved of records without --trust FILE")
-}
-
 // readerFlags are the reader's own inputs to verification. None of them may come from the file under verification.
 type readerFlags struct {
 	Trust string         `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At    *time.Time     `help:"The time of checking (RFC 3339), with which expiry dates and future times are compared. Left out: now." placeholder:"TIME"`
 	CRL   []string       `name:"crl" help:"A certificate revocation list, PEM or DER, of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
 	Grace *time.Duration `help:"How long after a record's proved time a revocation list that is out of date must have been made to count. Left out: 24h." placeholder:"DURATION"`
-}
-
-// knownLogFlags name what a reader knows of a log from elsewhere.
-type knownLogFlags struct {
-	Checkpoint  string `help:"A checkpoint of the log that you got elsewhere: is the file's log the same, and whole?" placeholder:"FILE"`
-	Consistency string `help:"The proof that your checkpoint and the file's are of one history." placeholder:"FILE"`
-	Entries     string `help:"All entries that your checkpoint covers (without one, the file's): is anything of the file's chains missing?" placeholder:"FILE"`
 }
 
 // brought is what the flags name. The files are open until close is called: entries are read while files are verified.
@@ -211,13 +200,6 @@ func (f *readerFlags) bring() *brought {
 	}
 	b.Trust = b.open("--trust", f.Trust)
 	return b
-}
-
-func (b *brought) bringKnownLog(f *knownLogFlags) {
-	b.Checkpoint, b.Consistency = b.open("--checkpoint", f.Checkpoint), b.open("--consistency", f.Consistency)
-	if b.open("--entries", f.Entries) != nil {
-		b.Entries = b.files[len(b.files)-1]
-	}
 }
 
 func (b *brought) open(flag, name string) *verify.InputFile {
@@ -527,18 +509,14 @@ type checkedMistake struct {
 	whole   string
 }
 
-func mistakeOf(err error) checkedMistake {
-	m := checkedMistake{Reason: err.Error(), whole: err.Error()}
-	if at, is := errors.AsType[*subject.Error](err); is {
-		m.File, m.Line, m.Column, m.Pointer, m.Reason = at.File, at.Line, at.Column, at.Pointer, at.Reason
-	}
-	return m
-}
-
 func check(name string, b subject.Brought) *checked {
 	one := &checked{Case: name, Mistakes: []checkedMistake{}}
 	for _, err := range b.Mistakes {
-		one.Mistakes = append(one.Mistakes, mistakeOf(err))
+		m := checkedMistake{Reason: err.Error(), whole: err.Error()}
+		if at, is := errors.AsType[*subject.Error](err); is {
+			m.File, m.Line, m.Column, m.Pointer, m.Reason = at.File, at.Line, at.Column, at.Pointer, at.Reason
+		}
+		one.Mistakes = append(one.Mistakes, m)
 	}
 	on := b.Case
 	if on == nil {

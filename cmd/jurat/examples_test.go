@@ -601,9 +601,7 @@ func TestCIPage(t *testing.T) {
 		must.Do(t, os.CopyFS(filepath.Join(dir, "cases", name), os.DirFS(kitchen)))
 	}
 	blocks := regexp.MustCompile("(?ms)^```console\n(.*?)^```").FindAllStringSubmatch(page, -1)
-	if len(blocks) != 3 {
-		t.Fatalf("%d blocks of commands", len(blocks))
-	}
+	must.Len(t, blocks, 3)
 	for _, b := range blocks {
 		cmd := exec.Command("bash", "-euo", "pipefail", "-c", b[1])
 		cmd.Dir = dir

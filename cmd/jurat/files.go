@@ -39,15 +39,13 @@ type exportCmd struct {
 }
 
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
-	switch {
-	case c.OpenSSL+c.SCITT == "" && c.Withhold == nil:
-		return hint(errors.New("missing flags: --openssl=DIR, --scitt=OUT or --withhold=POINTER"), "run 'jurat export --help' to see what there is")
-	case c.OpenSSL == "" && c.Trust != "":
-		return errors.New("--trust is for --openssl: a statement takes nothing from a trust file")
-	case c.SCITT == "" && c.Key != "":
-		return errors.New("--key is for --scitt: nothing else is signed")
-	case c.Withhold == nil && c.Record+c.Out != "":
-		return errors.New("--record and --out are for --withhold")
+	none := refuse(c.OpenSSL+c.SCITT == "" && c.Withhold == nil, "missing flags: --openssl=DIR, --scitt=OUT or --withhold=POINTER")
+	err := cmp.Or(hint(none, "run 'jurat export --help' to see what there is"),
+		refuse(c.OpenSSL == "" && c.Trust != "", "--trust is for --openssl: a statement takes nothing from a trust file"),
+		refuse(c.SCITT == "" && c.Key != "", "--key is for --scitt: nothing else is signed"),
+		refuse(c.Withhold == nil && c.Record+c.Out != "", "--record and --out are for --withhold"))
+	if err != nil {
+		return err
 	}
 	doc, err := readInput(io.in, c.File)
 	if err != nil {
@@ -336,17 +334,12 @@ type importCmd struct {
 }
 
 type importedFile struct {
-	File    string            `json:"file"`
-	Format  importing.Format  `json:"format"`
-	Bytes   int64             `json:"bytes"`
-	SHA256  evidence.Digest   `json:"sha256"`
+	*importing.File
 	Sealed  int               `json:"sealed"`
 	Found   importing.Tally   `json:"found"`
 	Faults  []string          `json:"faults"`
 	Chains  []string          `json:"chains"`            // the first of those with something new
 	Entries []importing.Entry `json:"entries,omitempty"` // with --dry-run, the first of what would be sealed
-
-	file *importing.File
 }
 
 const (
@@ -375,7 +368,7 @@ func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		files = append(files, &importedFile{File: file.Name, Format: file.Format, Bytes: file.Size, SHA256: file.SHA256, Faults: []string{}, Chains: []string{}, file: file})
+		files = append(files, &importedFile{File: file, Faults: []string{}, Chains: []string{}})
 	}
 	if err := c.look(ctx, a, io, files); err != nil {
 		return err
@@ -427,11 +420,11 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 	wrong := 0
 	for _, f := range files {
 		o := c.options(i)
-		tell := sinceLast(io, f.File)
+		tell := sinceLast(io, f.Name)
 		o.Progress = func(done, _ int64) { tell("%s read", plural.Of(done, "exchange")) }
 		o.Each = f.note(c.DryRun)
 		var err error
-		if f.Found, err = importing.Check(ctx, f.file, o); err != nil {
+		if f.Found, err = importing.Check(ctx, f.File, o); err != nil {
 			return hint(err, "nothing was sealed")
 		}
 		for _, fault := range f.Found.Faults {
@@ -440,7 +433,7 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 		}
 		faults := f.Found.Wrong + f.Found.Changed
 		more := faults - len(f.Found.Faults)
-		io.tellIf(more > 0, "%s: and %d more", f.File, more)
+		io.tellIf(more > 0, "%s: and %d more", f.Name, more)
 		wrong += faults
 	}
 	if wrong > 0 && !c.Skip && !c.DryRun {
@@ -473,7 +466,7 @@ func sinceLast(io stdio, what string) func(format string, args ...any) {
 func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) (err error) {
 	list := make([]any, len(files))
 	for i, f := range files {
-		list[i] = map[string]any{"file": f.File, "sha256": f.SHA256.String(), "format": f.Format}
+		list[i] = map[string]any{"file": f.Name, "sha256": f.SHA256.String(), "format": f.Format}
 	}
 	r, err := secondHand(ctx, i, recording.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Tell: io.logger(false)},
 		map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
@@ -487,7 +480,7 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 			continue
 		}
 		o := c.options(i)
-		done := progress(io, f.File+": exchanges sealed")
+		done := progress(io, f.Name+": exchanges sealed")
 		sealed := int64(0)
 		o.Seal = func(ctx context.Context, id string, act observed.Act) error {
 			_, err := r.Report(ctx, recording.Report{Agent: c.Agent, Chain: strings.TrimPrefix(act.ChainID, recording.ChainOf(c.Agent, "")), Act: act, ID: id,
@@ -495,7 +488,7 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 			return err
 		}
 		o.Each = func(importing.Entry) { sealed++; done(sealed, int64(f.Found.New)) }
-		tally, err := importing.Seal(ctx, f.file, o)
+		tally, err := importing.Seal(ctx, f.File, o)
 		f.Sealed = tally.New
 		if err != nil {
 			return hint(err, "what was sealed stands; the same command goes on from there")
@@ -527,7 +520,7 @@ func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed boo
 		if c.DryRun {
 			count = t.New
 		}
-		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.File, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), count, pick(c.DryRun, "to seal", "sealed"), t.Known, passedOver(t))
+		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.Name, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), count, pick(c.DryRun, "to seal", "sealed"), t.Known, passedOver(t))
 		for _, e := range f.Entries {
 			p.line("  %s  %s  %s, %s%s", e.Chain, e.Place, plural.Of(e.Prompt+e.Answers, "message"), plural.Of(e.Bytes, "byte"), more(e))
 		}

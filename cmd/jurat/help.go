@@ -436,7 +436,7 @@ func (n *newName) UnmarshalText(text []byte) error {
 
 // timeFlags reads flags that are times: RFC 3339, or what the tag format of the flag says. Errors of kong's own reader show users the layouts of
 // package time.
-func timeFlags() []kong.Option {
+func timeFlags() kong.Option {
 	read := func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
 		if err := ctx.Scan.PopValueInto("time", &text); err != nil {
@@ -450,25 +450,23 @@ func timeFlags() []kong.Option {
 		if err != nil {
 			return fmt.Errorf("expected %s, and not %q", like, text)
 		}
-		if target.Kind() == reflect.Pointer {
-			target.Set(reflect.ValueOf(&read))
-		} else {
-			target.Set(reflect.ValueOf(read))
-		}
+		target.Set(reflect.ValueOf(read))
 		return nil
 	}
-	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read)), kong.TypeMapper(reflect.TypeFor[*time.Time](), kong.MapperFunc(read))}
+	return kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read))
 }
 
 type helperFlag struct {
 	Helper string `name:"token-helper" placeholder:"HELPER" env:"JURAT_TOKEN_HELPER" help:"The program that reaches the token, such as 'jurat-pkcs11 --module FILE --pin-file FILE'. See docs/token.md."`
 }
 
-func (f helperFlag) helper() (string, error) {
+// use has a token be reached by the helper that is named.
+func (f helperFlag) use(helper *token.Helper) error {
 	if f.Helper == "" {
-		return "", hint(errors.New("--token: no helper is named"), "--token-helper or JURAT_TOKEN_HELPER says how the token is reached; docs/token.md is about it")
+		return hint(errors.New("--token: no helper is named"), "--token-helper or JURAT_TOKEN_HELPER says how the token is reached; docs/token.md is about it")
 	}
-	return f.Helper, nil
+	helper.Use(f.Helper)
+	return nil
 }
 
 // find returns the key that a URI names, which is made if there is none. It returns nil if no URI is given.
@@ -476,11 +474,9 @@ func (f helperFlag) find(ctx context.Context, helper *token.Helper, uri string, 
 	if uri == "" {
 		return nil, nil
 	}
-	program, err := f.helper()
-	if err != nil {
+	if err := f.use(helper); err != nil {
 		return nil, err
 	}
-	helper.Use(program)
 	reference, err := helper.FindOrGenerate(ctx, uri, algorithm)
 	return &reference, err
 }
@@ -488,11 +484,9 @@ func (f helperFlag) find(ctx context.Context, helper *token.Helper, uri string, 
 // known returns the keys that URIs name. Each must be there.
 func (f helperFlag) known(ctx context.Context, helper *token.Helper, uris []string) ([]token.Reference, error) {
 	return each(uris, func(uri string) (token.Reference, error) {
-		program, err := f.helper()
-		if err != nil {
+		if err := f.use(helper); err != nil {
 			return token.Reference{}, err
 		}
-		helper.Use(program)
 		return helper.Find(ctx, uri)
 	})
 }

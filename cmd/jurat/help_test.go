@@ -239,9 +239,7 @@ func TestComplete(t *testing.T) {
 	} {
 		got := completed(t, strings.Split(c.words, " ")...)
 		slices.Sort(got)
-		if text := strings.Join(got, " "); text != c.want {
-			t.Errorf("jurat %s: %q, want %q", c.words, text, c.want)
-		}
+		must.Equal(t, strings.Join(got, " "), c.want)
 	}
 }
 

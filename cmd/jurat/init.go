@@ -19,6 +19,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/plural"
+	"jurat/internal/token"
 )
 
 type initCmd struct {
@@ -55,11 +56,10 @@ func (c *initCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
 	if c.Token != "" {
-		helper, err := c.helper()
-		if err != nil {
+		if err := c.use(new(token.Helper)); err != nil {
 			return err
 		}
-		a.token = &installation.Token{URI: c.Token, Helper: helper}
+		a.token = &installation.Token{URI: c.Token, Helper: c.Helper}
 	}
 	return a.begin(ctx, io, c.keyFlags, stampFlags{}, func(_ *installation.Installation, created bool) error {
 		if created {

@@ -430,9 +430,7 @@ func TestServeSignsInOnce(t *testing.T) {
 	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
 		answer := must.Get(client.PostForm(at+"/sign-in", url.Values{"link": {link}}))(t)
 		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s, want %d", answer.Status, want)
-		}
+		must.Equal(t, answer.StatusCode, want)
 	}
 }
 

@@ -246,21 +246,19 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
-	if c.Role != evidence.RoleAgent && c.Role != evidence.RoleReviewer {
-		return fmt.Errorf("%s: only an agent or a reviewer can hold its own key", c.Role)
-	}
-	if len(c.Public)+len(c.Token) == 0 {
-		return errors.New("--owner: want --public FILE, or --token URI")
-	}
-	tokens, err := c.publicOnToken(ctx)
+	err := cmp.Or(refuse(c.Role != evidence.RoleAgent && c.Role != evidence.RoleReviewer, "%s: only an agent or a reviewer can hold its own key", c.Role),
+		refuse(len(c.Public)+len(c.Token) == 0, "--owner: want --public FILE, or --token URI"))
 	if err != nil {
 		return err
 	}
-	owned, err := c.read(tokens...)
-	if err != nil {
-		return err
+	owned, err := c.publicOnToken(ctx)
+	if err == nil {
+		owned, err = c.read(owned...)
 	}
-	if err := addCard(io, c.Card, c.Role, c.Name, owned); err != nil {
+	if err == nil {
+		err = addCard(io, c.Card, c.Role, c.Name, owned)
+	}
+	if err != nil {
 		return err
 	}
 	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {

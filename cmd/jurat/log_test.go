@@ -191,9 +191,7 @@ func TestReputationOfAServer(t *testing.T) {
 		{"it is empty", exitBad, `"dropped"`, func([]byte) []byte { return nil }},
 	} {
 		how.Store(&c.how)
-		if text := from(c.code, between, "--token-file", token, "--json"); !strings.Contains(text, c.says) {
-			t.Errorf("%s: %s", c.name, text)
-		}
+		must.Contain(t, from(c.code, between, "--token-file", token, "--json"), c.says)
 	}
 	elsewhere := filepath.Join(folder, "elsewhere")
 	doing(t, 0, "--data", elsewhere, "init")
@@ -272,9 +270,7 @@ func TestWitnesses(t *testing.T) {
 	look := func(want int, says string, more ...string) {
 		t.Helper()
 		out := doing(t, want, append([]string{"log", "monitor", log, "--trust", trust, "--state", file("state")}, more...)...)
-		if !strings.Contains(out, says) {
-			t.Errorf("%q in %s", says, out)
-		}
+		must.Contain(t, out, says)
 	}
 	look(0, "cosigned by witness.example/w2")
 	jurat(0, "seal", payload)
@@ -295,9 +291,7 @@ func TestWitnesses(t *testing.T) {
 	proof := write("proof.json", doing(t, 0, "log", "checkpoint", "--since", early, "--log", log, "--trust", trust)+"\n")
 	now := write("now.checkpoint", get(t, log+"/checkpoint"))
 	doing(t, 0, "verify", "--trust", trust, "--checkpoint", early, "--consistency", proof, now)
-	if same := doing(t, 0, "log", "checkpoint", "--since", "1", "--to", now, "--log", log, "--trust", trust); same+"\n" != read(t, proof) {
-		t.Errorf("%q", same)
-	}
+	must.Equal(t, doing(t, 0, "log", "checkpoint", "--since", "1", "--to", now, "--log", log, "--trust", trust)+"\n", read(t, proof))
 	forged := strings.Replace(read(t, proved), `"index":0`, `"index":1`, 1)
 	doing(t, exitCannot, "log", "prove", write("forged.json", forged), "--log", log, "--trust", trust)
 	doing(t, exitCannot, "log", "prove", proved, "--log", log)

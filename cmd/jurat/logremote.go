@@ -153,24 +153,20 @@ func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*
 	if !ok {
 		old, err = r.readCheckpoint(from)
 	}
-	if err != nil {
-		return nil, err
-	}
 	var head operator.Checkpoint
-	if to == nil {
+	switch {
+	case err != nil:
+	case to == nil:
 		_, head, err = r.newest(ctx)
-	} else {
+	default:
 		head, err = r.readCheckpoint(*to)
 	}
 	if err != nil {
 		return nil, err
 	}
 	proof, err := r.Tree(ctx, head).ProveConsistency(old.Size)
-	if err != nil {
-		return nil, err
-	}
-	if old.Origin == "" { // a number of entries, of which nothing else is known
-		return proof, nil
+	if err != nil || old.Origin == "" { // a number of entries, of which nothing else is known
+		return proof, err
 	}
 	if err := proof.Check(old, head); err != nil {
 		return nil, hint(fmt.Errorf("the log %s has signed two histories: that of %d entries is not the beginning of that of %d: %w", head.Origin, old.Size, head.Size, err),

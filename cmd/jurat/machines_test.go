@@ -261,9 +261,7 @@ func browse(t *testing.T, list []*machine) {
 		}
 		answer := must.Get(who.PostForm(list[(n+1)%len(list)].at+"/sign-in", url.Values{"link": {link}}))(t)
 		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("signing in: %s, want %d", answer.Status, want)
-		}
+		must.Equal(t, answer.StatusCode, want)
 	}
 	for _, m := range list {
 		answer := must.Get(browser.Get(m.at + "/reviews"))(t)
@@ -542,9 +540,7 @@ func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
 		}
 	}
 	for request := range acknowledged {
-		if count[request] != 1 {
-			t.Errorf("%s was acknowledged, and is in the log %d times", request, count[request])
-		}
+		must.Equal(t, count[request], 1)
 	}
 	for request, n := range count {
 		if n != 1 {

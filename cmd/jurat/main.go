@@ -209,11 +209,11 @@ func run(ctx context.Context, args []string, io stdio) int {
 // --help is. There is no parser if the command line is wrong in itself.
 func parse(ctx context.Context, args []string, io stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
 	a, code = &app{io: io}, -1
-	parser, err = kong.New(a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
+	parser, err = kong.New(a, timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
 		kong.IgnoreFields(without...),
 		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))...)
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))
 	if err == nil {
 		parsed, err = parser.Parse(args)
 	}
@@ -309,13 +309,16 @@ func (a *app) again() string {
 	return "jurat --data " + quote(a.Data)
 }
 
-// with does something on the installation that the flags name, which must be there already.
-func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
-	return a.withStampers(ctx, nil, do)
+// refuse is the error of a use that is not meant. Where several checks stand in one list, cmp.Or takes the first that fails.
+func refuse(when bool, format string, args ...any) error {
+	if when {
+		return fmt.Errorf(format, args...)
+	}
+	return nil
 }
 
-// withStampers does what with does, and has those stamp who are named.
-func (a *app) withStampers(ctx context.Context, tsa []string, do func(*installation.Installation) error) error {
+// with does something on the installation that the flags name, which must be there already, and has those stamp who are named.
+func (a *app) with(ctx context.Context, do func(*installation.Installation) error, tsa ...string) error {
 	config := a.config()
 	config.TSA = tsa
 	i, err := installation.Open(ctx, config)
@@ -548,10 +551,8 @@ type portalCmd struct {
 }
 
 func (c *portalCmd) Run(io stdio) error {
-	if err := atomicfile.Replace(c.Out, portal.File(), 0o644); err != nil {
-		return err
-	}
-	io.tell("wrote %s", c.Out)
-	_, err := fmt.Fprintf(io.err, "jurat: SHA-256 %x\n", portal.Digest())
+	err := atomicfile.Replace(c.Out, portal.File(), 0o644)
+	io.tellIf(err == nil, "wrote %s", c.Out)
+	io.tellIf(err == nil, "SHA-256 %x", portal.Digest())
 	return err
 }

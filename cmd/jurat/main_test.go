@@ -206,9 +206,7 @@ func TestWrap(t *testing.T) {
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{"plain/path.json": "plain/path.json", "": "''", "two words": "'two words'",
 		"it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a;b": "'a;b'"} {
-		if got := quote(in); got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
-		}
+		must.Equal(t, quote(in), want)
 	}
 }
 
@@ -396,9 +394,7 @@ desk of…    100  trial-1
 	}
 	var out bytes.Buffer
 	newPrinter(&out).table(&table{heads: list.heads})
-	if out.Len() != 0 {
-		t.Errorf("a table without rows: %s", &out)
-	}
+	must.Equal(t, out.Len(), 0)
 }
 
 // TestCommandsAreFew: how many commands can be run, and how many flags they have: those that a command has alone, and those that several share,

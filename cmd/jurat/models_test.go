@@ -540,9 +540,7 @@ func TestSnapshotsAreVersions(t *testing.T) {
 		2: says("gemini-2.5-flash-lite", llmtest.Nothing)})
 	out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
 	must.Contain(t, out, "answered by gemini-2.5-flash-lite, not gemini-2.5-flash")
-	if n := strings.Count(out, "answered by"); n != 1 {
-		t.Errorf("%d other models in\n%s", n, out)
-	}
+	must.Equal(t, strings.Count(out, "answered by"), 1)
 	want := map[string]string{"juror-gpt": "gpt-4o gpt-4o-2024-08-06", "juror-claude": "claude-haiku-4-5 claude-haiku-4-5-20251001",
 		"juror-gemini": "gemini-2.5-flash-lite unreported"}
 	got := map[string]string{}

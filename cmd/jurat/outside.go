@@ -66,13 +66,9 @@ func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		err := i.Timekeeper.Add(ctx,
-			stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
-		if err != nil {
-			return hintIf(stamping.ErrUnavailable, err, "--untried adds it without asking; records then wait for its time stamps")
-		}
-		_, err = fmt.Fprintf(io.err, "jurat: %s stamps every record from now on: give the new trust file ('jurat trust') to the people who verify, and restart running servers\n", c.Name)
-		return err
+		err := i.Timekeeper.Add(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
+		io.tellIf(err == nil, "%s stamps every record from now on: give the new trust file ('jurat trust') to the people who verify, and restart running servers", c.Name)
+		return hintIf(stamping.ErrUnavailable, err, "--untried adds it without asking; records then wait for its time stamps")
 	})
 }
 
@@ -136,11 +132,8 @@ func tellDue(ctx context.Context, io stdio, i *installation.Installation) error 
 
 func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
 	n, err := i.Timekeeper.Remove(ctx, c.Name, c.Forget)
-	if err != nil {
-		return err
-	}
-	io.tellIf(n > 0, "time: given up for %s: the time stamps of %s", c.Name, plural.Of(n, "record"))
-	_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
+	io.tellIf(err == nil && n > 0, "time: given up for %s: the time stamps of %s", c.Name, plural.Of(n, "record"))
+	io.tellIf(err == nil, "its tokens stay; keep its root in the trust files of those who verify them")
 	return err
 }
 
@@ -160,7 +153,7 @@ func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.Renew && len(c.TSA) > 1:
 		return errors.New("--renew takes one authority with --tsa")
 	case c.Checkpoint:
-		return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error { return anchor(ctx, i, io) })
+		return a.with(ctx, func(i *installation.Installation) error { return anchor(ctx, i, io) }, c.TSA...)
 	}
 	do := stamp
 	switch {
@@ -453,19 +446,15 @@ func (c *logWitnessCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *logWitnessCmd) add(ctx context.Context, i *installation.Installation, io stdio) error {
-	if err := i.Witnesses.Add(ctx, witness.Address{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(io.err, "jurat: give the new trust file ('jurat trust') to the people who verify; 'jurat log witness --ask' asks at once")
+	err := i.Witnesses.Add(ctx, witness.Address{URL: c.URL, Key: c.Key}, c.Quorum)
+	io.tellIf(err == nil, "give the new trust file ('jurat trust') to the people who verify; 'jurat log witness --ask' asks at once")
 	return err
 }
 
 func (c *logWitnessCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
-	if err := i.Witnesses.Remove(ctx, c.URL, c.Quorum); err != nil {
-		return hint(err, "'jurat log witness' names them")
-	}
-	_, err := fmt.Fprintln(io.err, "jurat: trust files that you gave out still demand it; replace them")
-	return err
+	err := i.Witnesses.Remove(ctx, c.URL, c.Quorum)
+	io.tellIf(err == nil, "trust files that you gave out still demand it; replace them")
+	return hint(err, "'jurat log witness' names them")
 }
 
 func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
@@ -492,11 +481,8 @@ func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, 
 
 func (c *logWitnessCmd) ask(ctx context.Context, i *installation.Installation, io stdio) error {
 	asked, err := i.Witnesses.Cosign(ctx)
-	if err != nil {
+	if err = cmp.Or(err, hint(refuse(asked == nil, "this log has no witness"), "'jurat log witness URL --key KEY' adds one")); err != nil {
 		return err
-	}
-	if asked == nil {
-		return hint(fmt.Errorf("this log has no witness"), "'jurat log witness URL --key KEY' adds one")
 	}
 	return closing(when(!asked.Met(), exitUndecided), printCosigning(io, asked, asked.Size))
 }

@@ -264,9 +264,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	p.Screenshot("portal-without-trust")
 	p.choose(p.trust)
 	p.checked()
-	if got := p.outcome(); got != "proved" {
-		t.Errorf("with trust: %q\n%s", got, p.Text("#results"))
-	}
+	must.Equal(t, p.outcome(), "proved")
 	must.Equal(t, browsertest.Eval[string](p.Browser, "document.activeElement.id"), "found")
 	p.Wait("document.querySelectorAll('.record').length >= 10")
 	p.Click(".record:nth-child(8) > summary")
@@ -347,9 +345,7 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	const shown = "[...document.querySelectorAll('.record pre')].find(p => p.getAttribute('aria-label') === 'Output').textContent"
 	want := strings.NewReplacer("\u202E", "⟦U+202E⟧", "\u202C", "⟦U+202C⟧", "\u2066", "⟦U+2066⟧", "\u200B", "⟦U+200B⟧", "\u0007", "⟦U+0007⟧",
 		"\u001b", "⟦U+001B⟧", "\U000E0041", "⟦U+E0041⟧", "⟦", "⟦U+27E6⟧", "⟧", "⟦U+27E7⟧").Replace(said)
-	if got := browsertest.Eval[string](p.Browser, shown); got != want {
-		t.Errorf("%d characters are shown, want %d: %.400q", len(got), len(want), got)
-	}
+	must.Equal(t, browsertest.Eval[string](p.Browser, shown), want)
 	must.Equal(t, browsertest.Eval[string](p.Browser, "document.title"), "jurat: check a record")
 	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('#results img, #results svg, #results script').length"), 0)
 	if text := p.Text("#results"); strings.ContainsAny(text, "\u202E\u2066\u001b") {
@@ -358,9 +354,7 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	// The copy button copies the unchanged text.
 	copied := "(() => { let text; navigator.clipboard.writeText = async (t) => { text = t }; " +
 		"[...document.querySelectorAll('.record .member')].find(m => m.textContent.startsWith('Output')).querySelector('button').click(); return text })()"
-	if got := browsertest.Eval[string](p.Browser, copied); got != said {
-		t.Errorf("%d bytes are copied, want %d", len(got), len(said))
-	}
+	must.Equal(t, browsertest.Eval[string](p.Browser, copied), said)
 	p.quiet()
 }
 
@@ -395,9 +389,7 @@ func TestPortalWithManyRecords(t *testing.T) {
 	p.Wait("document.querySelector('#state').textContent.startsWith('Cancelled')")
 	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('#answers article').length"), 0)
 	p.checked()
-	if got := p.outcome(); got != "proved" {
-		t.Errorf("%q:\n%s", got, p.Text("#results"))
-	}
+	must.Equal(t, p.outcome(), "proved")
 	heard := browsertest.Eval[[]string](p.Browser, "heard")
 	if i := slices.IndexFunc(heard, func(s string) bool { return strings.HasPrefix(s, "Checking bundle.jurat: 50") }); i < 0 {
 		t.Errorf("it said %q", heard)
@@ -472,9 +464,7 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 	}
 	p.Press("\r")
 	p.Wait("document.querySelector('#answers article')")
-	if got := p.outcome(); got != "proved" {
-		t.Errorf("pasted: %q\n%s", got, p.Text("#results"))
-	}
+	must.Equal(t, p.outcome(), "proved")
 	// For screen readers: every control has a name, there are landmarks and one h1, and no heading level is skipped.
 	nameless := browsertest.Eval[[]string](p.Browser, `[...document.querySelectorAll('input, select, textarea, button, progress, pre[tabindex]')].filter(e =>
 		!(e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML)`)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
@@ -52,10 +54,7 @@ type provable struct {
 
 func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	wishes, err := c.wishes()
-	if err != nil {
-		return err
-	}
-	if err := c.check(wishes); err != nil {
+	if err := cmp.Or(err, c.check(wishes)); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil }) {
@@ -72,17 +71,11 @@ func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *proveCmd) check(wishes []wish) error {
-	switch {
-	case len(wishes)+len(c.Remove) == 0 && !c.List:
-		return hint(errors.New("nothing is to be proved"), "say what: --range, --in, --not-in or --age-at-least; or --list, --remove")
-	case c.List && len(wishes)+len(c.Remove) > 0:
-		return errors.New("--list writes nothing, and goes with no other request")
-	case c.JSON && c.Out == "" && !c.List:
-		return errors.New("--json prints the statements on standard output, where the file would be: name the file with --out")
-	case len(wishes) > 0 && len(c.Remove) > 0:
-		return errors.New("--remove goes alone: prove first, then look at the numbers with --list")
-	}
-	return nil
+	asked := len(wishes)+len(c.Remove) > 0
+	return cmp.Or(hint(refuse(!asked && !c.List, "nothing is to be proved"), "say what: --range, --in, --not-in or --age-at-least; or --list, --remove"),
+		refuse(c.List && asked, "--list writes nothing, and goes with no other request"),
+		refuse(c.JSON && c.Out == "" && !c.List, "--json prints the statements on standard output, where the file would be: name the file with --out"),
+		refuse(len(wishes) > 0 && len(c.Remove) > 0, "--remove goes alone: prove first, then look at the numbers with --list"))
 }
 
 func (c *proveCmd) fromFile(io stdio) (*provable, error) {
@@ -149,21 +142,16 @@ func joinDisclosures(a, b []evidence.Disclosure) []evidence.Disclosure {
 }
 
 func (c *proveCmd) fromLog(ctx context.Context, i *installation.Installation) (*provable, error) {
-	var records []*evidence.Record
-	for _, id := range c.Source {
+	records, err := each(c.Source, func(id string) (*evidence.Record, error) {
 		r, err := i.Ledger.Record(ctx, id)
-		switch {
-		case errors.Is(err, ledger.ErrNotFound):
-			return nil, fmt.Errorf("record %q: %w", id, err)
-		case errors.Is(err, ledger.ErrExpired):
-			return nil, hint(fmt.Errorf("record %q: %w", id, err), "a proof can only be made from the value; proofs that you made before still hold")
-		case err != nil:
-			return nil, err
+		if fault.While(&err, "record %q", id); err != nil {
+			return nil, hintIf(ledger.ErrExpired, err, "a proof can only be made from the value; proofs that you made before still hold")
 		}
-		if r, err = i.Apart.Disclose(ctx, r, nil); err != nil {
-			return nil, hint(err, lookForMore)
-		}
-		records = append(records, r)
+		r, err = i.Apart.Disclose(ctx, r, nil)
+		return r, hint(err, lookForMore)
+	})
+	if err != nil {
+		return nil, err
 	}
 	bundle, err := i.Ledger.Prove(ctx, records...)
 	if err != nil {
@@ -338,24 +326,19 @@ type wish struct {
 }
 
 func (c *proveCmd) wishes() (list []wish, err error) {
-	for _, of := range []struct {
-		form  property.Form
-		flag  string
-		texts []string
-	}{{property.Range, "--range", c.Range}, {property.In, "--in", c.In}, {property.NotIn, "--not-in", c.NotIn}, {property.AgeAtLeast, "--age-at-least", c.AgeAtLeast}} {
-		for _, text := range of.texts {
+	add := func(flag string, form property.Form, texts []string) {
+		for _, text := range texts {
 			field, value, there := strings.Cut(text, "=")
-			if !there {
-				return nil, fmt.Errorf("%s %s: want POINTER=…, as /metadata/amount=…", of.flag, text)
-			}
-			pointer, err := evidence.Pointer(field)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", of.flag, err)
-			}
-			list = append(list, wish{of.flag + " " + text, of.form, pointer, value})
+			pointer, wrong := evidence.Pointer(field)
+			err = cmp.Or(err, refuse(!there, "%s %s: want POINTER=…, as /metadata/amount=…", flag, text), refuse(wrong != nil, "%s: %w", flag, wrong))
+			list = append(list, wish{flag + " " + text, form, pointer, value})
 		}
 	}
-	return list, nil
+	add("--range", property.Range, c.Range)
+	add("--in", property.In, c.In)
+	add("--not-in", property.NotIn, c.NotIn)
+	add("--age-at-least", property.AgeAtLeast, c.AgeAtLeast)
+	return list, err
 }
 
 // members are those of which the statement is to be proved. only names the records that it is asked of; nil: those that have the field provable.

@@ -171,16 +171,10 @@ func lowered(names []string) []string {
 }
 
 func (f *listenFlags) mayListen(listen string) error {
-	if (f.TLSCert == "") != (f.TLSKey == "") {
-		return errors.New("--tls-cert, --tls-key: one needs the other")
-	}
-	if _, _, err := net.SplitHostPort(listen); err != nil {
-		return hint(fmt.Errorf("--listen %s: %w", listen, err), "--listen 127.0.0.1:8419 has a host and a port")
-	}
-	if f.TLSKey == "" && !isLoopback(listen) {
-		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https")
-	}
-	return nil
+	_, _, err := net.SplitHostPort(listen)
+	return cmp.Or(refuse((f.TLSCert == "") != (f.TLSKey == ""), "--tls-cert, --tls-key: one needs the other"),
+		hint(refuse(err != nil, "--listen %s: %w", listen, err), "--listen 127.0.0.1:8419 has a host and a port"),
+		hint(refuse(f.TLSKey == "" && !isLoopback(listen), "--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https"))
 }
 
 func address(l net.Listener, key string) string {

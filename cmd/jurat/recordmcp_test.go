@@ -223,9 +223,7 @@ func TestRecordMCPKilled(t *testing.T) {
 	text := must.Get(os.ReadFile(heard))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for _, line := range lines {
-		if n := sealed[evidence.DigestOf([]byte(line))]; n != 1 {
-			t.Errorf("the server heard %s, which is in the log %d times", line, n)
-		}
+		must.Equal(t, sealed[evidence.DigestOf([]byte(line))], 1)
 	}
 	for digest, n := range sealed {
 		if n != 1 {
@@ -370,9 +368,7 @@ func TestRecordOTLP(t *testing.T) {
 			second = append(second, o)
 		}
 	}
-	if len(second) != 2 {
-		t.Fatalf("%d records of telemetry: want 2, as one was sent twice", len(second))
-	}
+	must.Len(t, second, 2)
 	for i, want := range []string{"2 attributes of the span, which the sender dropped", "gen_ai.input.messages: what is told has 60 characters and is not whole JSON"} {
 		if o := second[i]; o.Agent != "mia" || o.Fidelity != evidence.ByAttributes || !strings.Contains(strings.Join(o.Missing, "\n"), want) || !strings.Contains(strings.Join(o.Missing, "\n"), "the bytes of the call") {
 			t.Errorf("%+v", o)

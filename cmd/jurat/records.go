@@ -186,15 +186,19 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) 
 		if err != nil {
 			return err
 		}
-		part, err := c.read(ctx, a, io, i, chain, docket.PartOrder{From: after + 1, N: limit}, number)
+		o := docket.PartOrder{From: after + 1, N: limit}
+		if number > 0 {
+			o.From, o.N = number, 1
+		}
+		part, err := c.read(ctx, a, io, i, chain, o)
 		return jsonFlag{c.JSON}.answer(io, part, err, func(p *printer) { p.recorded(part, c.Lines) })
 	})
 }
 
 const lookForMore = "'jurat log fsck' looks for more of the kind"
 
-// read reads a part of a chain, or one record of it.
-func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder, number int64) (*docket.ChainPart, error) {
+// read reads a part of a chain.
+func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder) (*docket.ChainPart, error) {
 	table, err := config.BuiltInPrices(time.Now())
 	if err != nil {
 		return nil, err
@@ -203,9 +207,6 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 		disclosed, err := i.Apart.Disclose(ctx, r, nil)
 		err = hintIf(erasure.ErrDamaged, err, lookForMore)
 		return disclosed, hintIf(evidence.ErrDisclosure, err, lookForMore)
-	}
-	if number > 0 {
-		o.From, o.N = number, 1
 	}
 	part, err := docket.ReadPart(chain, i.Ledger.ChainRecords(ctx, chain), o)
 	if err != nil || !slices.ContainsFunc(part.Acts, func(a docket.RecordedAct) bool { return a.Withheld != nil }) {
@@ -397,15 +398,9 @@ func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values sought
 
 func answers(ctx context.Context, i *installation.Installation, io stdio, s duties.Selection) (*duties.Report, error) {
 	facts, err := duties.Gather(ctx, i.Ledger, s, progress(io, "records read"))
-	if err != nil {
-		return nil, err
-	}
-	expired, err := i.Expired(ctx)
-	if err != nil {
-		return nil, err
-	}
-	trusted, err := i.Trust(ctx)
-	if err != nil {
+	expired, unknown := i.Expired(ctx)
+	trusted, untrusted := i.Trust(ctx)
+	if err := cmp.Or(err, unknown, untrusted); err != nil {
 		return nil, err
 	}
 	fingerprint, err := trusted.Fingerprint()

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -380,9 +378,11 @@ func (c *trialCmd) sarif(attempts []*attempt) ([]byte, error) {
 func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sarifResult {
 	message := fmt.Sprintf("message %d", f.Message)
 	said := inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding"))
+	// It does not change when messages are inserted before the finding, so that tools can compare reports.
+	same := sha256.Sum256([]byte(filepath.ToSlash(at.name) + "\x00" + id + "\x00" + f.Quote))
 	result := sarifResult{RuleID: id, RuleIndex: index, Level: sarifLevels[f.Severity],
 		Message:      sarifText{Text: unlinked(fmt.Sprintf("%s (%s: “%s”)", said, message, inert(f.Quote)))},
-		Fingerprints: map[string]string{"juratFinding/v1": fingerprintOf(filepath.ToSlash(at.name), id, f.Quote)},
+		Fingerprints: map[string]string{"juratFinding/v1": fmt.Sprintf("%x", same)},
 		Properties:   sarifProperties{Axis: f.Axis, Jurors: f.jurors, Quote: f.Quote, Trial: at.trial.ID, Verdict: string(r.FinalVerdict)}}
 	place := &result.Locations[0]
 	place.Logical[0] = sarifLogical{message, message, "element"}
@@ -407,12 +407,6 @@ func (at *attempt) uri() string {
 		return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(path, "/")}).String()
 	}
 	return (&url.URL{Path: path}).String()
-}
-
-// fingerprintOf does not change when messages are inserted before the finding, so that tools can compare reports.
-func fingerprintOf(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:])
 }
 
 type heldFinding struct {
@@ -498,13 +492,10 @@ func checkHelpURL(page string) error {
 	if page == "" {
 		return nil
 	}
-	switch u, err := url.Parse(page); {
-	case err != nil:
+	u, err := url.Parse(page)
+	if err != nil {
 		return err
-	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return fmt.Errorf("%q is no http or https URL", page)
-	case u.Fragment != "" || strings.Contains(page, "#"):
-		return errors.New("the URL of the page, without #: the name of the rule is added")
 	}
-	return nil
+	return cmp.Or(refuse(u.Scheme != "https" && u.Scheme != "http" || u.Host == "", "%q is no http or https URL", page),
+		refuse(u.Fragment != "" || strings.Contains(page, "#"), "the URL of the page, without #: the name of the rule is added"))
 }

@@ -183,9 +183,7 @@ func TestBaseline(t *testing.T) {
 	out, said := trial(0, one, two, three, "--baseline", base, "--markdown", markdown, "--junit", junit)
 	must.Contain(t, out, "as in the baseline: unsafe_fail")
 	must.Contain(t, said, "no worse than in the baseline")
-	if got := outcomes(readJUnit(t, junit)); strings.Join(got, " ") != "passed passed passed" {
-		t.Error(got)
-	}
+	must.Equal(t, strings.Join(outcomes(readJUnit(t, junit)), " "), "passed passed passed")
 	_, said = trial(0, one+"/", two, three, "--baseline", base, "--fail-on", "needs_review,degraded")
 	must.Contain(t, said, "no worse than in the baseline")
 

@@ -39,10 +39,7 @@ type reputationCmd struct {
 
 func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	policy, err := c.policy()
-	if err != nil {
-		return err
-	}
-	if err := c.checkFlags(); err != nil {
+	if err := cmp.Or(err, c.checkFlags()); err != nil {
 		return err
 	}
 	b := c.bring()
@@ -76,19 +73,11 @@ func (c *reputationCmd) policy() (*reputation.Policy, error) {
 }
 
 func (c *reputationCmd) checkFlags() error {
-	switch {
-	case (c.Entries == "") != (c.Checkpoint == ""):
-		return errors.New("--entries and --checkpoint belong together: bring the entries, and the checkpoint that covers them")
-	case c.Log != "" && len(c.Files)+len(c.Entries) > 0:
-		return errors.New("--log reads all that the log has: leave out files and --entries")
-	case c.Log == "" && c.TokenFile != "":
-		return errors.New("--token-file is for --log, which names the server that wants the token")
-	case c.Entries != "" && len(c.Files) == 0:
-		return errors.New("--entries are for files: without files the log of this installation is read, and it knows its entries")
-	case c.Out != "" && len(c.Files) > 0:
-		return errors.New("--out writes what a log has: leave out the files")
-	}
-	return nil
+	return cmp.Or(refuse((c.Entries == "") != (c.Checkpoint == ""), "--entries and --checkpoint belong together: bring the entries, and the checkpoint that covers them"),
+		refuse(c.Log != "" && len(c.Files)+len(c.Entries) > 0, "--log reads all that the log has: leave out files and --entries"),
+		refuse(c.Log == "" && c.TokenFile != "", "--token-file is for --log, which names the server that wants the token"),
+		refuse(c.Entries != "" && len(c.Files) == 0, "--entries are for files: without files the log of this installation is read, and it knows its entries"),
+		refuse(c.Out != "" && len(c.Files) > 0, "--out writes what a log has: leave out the files"))
 }
 
 // gatherer makes a Gatherer, and says what to do if it is not known who the agent is.

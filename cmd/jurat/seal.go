@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +63,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: apart.Pointers, Provable: apart.Provable}, draft)
-		if err != nil {
-			return actHint(err)
-		}
-		return printSealed(ctx, io, i, done)
+		return printSealed(ctx, io, i, done, err)
 	})
 }
 
@@ -73,7 +71,11 @@ func actsOn(i *installation.Installation) *acts.Acts {
 	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now})
 }
 
-func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done) error {
+// printSealed prints the proof of what was sealed, unless that failed.
+func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done, err error) error {
+	if err != nil {
+		return actHint(err)
+	}
 	p := &done.Record.Payload
 	switch {
 	case !done.Bound:
@@ -101,16 +103,12 @@ type signFlags struct {
 }
 
 func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
-	if len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum {
-		return errors.New("--signature, --tsa and --pq are for what is sealed here, and not for --sign-only")
-	}
-	switch {
-	case c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0):
-		return errors.New("--prepare takes the public keys with --public FILE, and neither --key nor --token")
-	case c.Prepare && len(c.Apart)+len(c.Provable) > 0:
-		return errors.New("--prepare prints only what is signed, and the texts of --apart and --provable would be lost: use --key or --token")
-	case !c.Prepare && (len(c.Key)+len(c.Token) == 0 || len(c.Public) > 0):
-		return hint(errors.New("want --key FILE or --token URI"), "or --prepare --public FILE, to sign with something else")
+	err = cmp.Or(refuse(len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum, "--signature, --tsa and --pq are for what is sealed here, and not for --sign-only"),
+		refuse(c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0), "--prepare takes the public keys with --public FILE, and neither --key nor --token"),
+		refuse(c.Prepare && len(c.Apart)+len(c.Provable) > 0, "--prepare prints only what is signed, and the texts of --apart and --provable would be lost: use --key or --token"),
+		hint(refuse(!c.Prepare && (len(c.Key)+len(c.Token) == 0 || len(c.Public) > 0), "want --key FILE or --token URI"), "or --prepare --public FILE, to sign with something else"))
+	if err != nil {
+		return err
 	}
 	doc, err := readInput(io.in, c.File)
 	if err != nil {
@@ -175,13 +173,10 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 	if err := acts.Acceptable(&signed.Payload); err != nil {
 		return fmt.Errorf("refusing record: %w", err)
 	}
-	return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		done, err := actsOn(i).Accept(ctx, acts.Operator, signed)
-		if err != nil {
-			return actHint(err)
-		}
-		return printSealed(ctx, io, i, done)
-	})
+		return printSealed(ctx, io, i, done, err)
+	}, c.TSA...)
 }
 
 func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {

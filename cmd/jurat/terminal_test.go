@@ -38,9 +38,7 @@ func TestInert(t *testing.T) {
 		"tab\there\x00\x7f\u0085": "tab here\uFFFD\uFFFD\uFFFD",
 		"line\u2028break":         "line\uFFFDbreak",
 	} {
-		if got := inert(in); got != want {
-			t.Errorf("%q is shown as %q, want %q", in, got, want)
-		}
+		must.Equal(t, inert(in), want)
 	}
 }
 

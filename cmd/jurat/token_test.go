@@ -62,9 +62,7 @@ func TestTokenCommands(t *testing.T) {
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--token", "pkcs11:token=house;object=mia-2", "--reason", "once a year")
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--reason", "back to a file")
 	history := doing(t, 0, "--data", data, "keys", "list", "--history", "--json")
-	if n := strings.Count(history, `"kind":"pkcs11"`) + strings.Count(history, `"kind": "pkcs11"`); n != 2 {
-		t.Errorf("%d events state how a key is protected, want 2:\n%s", n, history)
-	}
+	must.Equal(t, strings.Count(history, `"kind":"pkcs11"`)+strings.Count(history, `"kind": "pkcs11"`), 2)
 	must.Contain(t, doing(t, 0, "--data", data, "keys", "list", "--history"), "as the operator says, kept by pkcs11, SoftHSM project")
 	again := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(strings.ReplaceAll(action, "AGENT", "mia"), "r-1", "r-2"))))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record, again)
@@ -248,9 +246,7 @@ func TestLyingHelper(t *testing.T) {
 	}
 	record := written(t, doing(t, 0, "--data", data, "seal", payload()))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record)
-	if now := recordsOf(t, data); now != size+2 {
-		t.Errorf("%d records after the lies, want 2", now-size)
-	}
+	must.Equal(t, recordsOf(t, data), size+2)
 	must.Equal(t, stop(), 0)
 }
 

@@ -148,10 +148,8 @@ func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) e
 	if c.several {
 		return c.line(io, at)
 	}
-	if err := io.json(at.trial.Result); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(io.err, "jurat: %s: case file %s\n", at.trial.ID, at.file)
+	err := io.json(at.trial.Result)
+	io.tellIf(err == nil, "%s: case file %s", at.trial.ID, at.file)
 	return err
 }
 
@@ -294,12 +292,12 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 				return err
 			}
 			line := unfinishedLine{ID: u.ID, Case: u.Case, Acts: u.Acts, From: u.Submitted, Last: u.Last, UnderWay: locked}
-			state := "broken off"
 			if u.Cancelled != nil {
-				line.Cancelled, state = u.Cancelled.Reason, "cancelled"
+				line.Cancelled = u.Cancelled.Reason
 			}
 			lines = append(lines, line)
-			t.row(u.ID, pick(locked, "under way", state), u.Acts, evidence.FormatTime(u.Submitted), evidence.FormatTime(u.Last), u.Case.Short())
+			state := pick(locked, "under way", pick(u.Cancelled != nil, "cancelled", "broken off"))
+			t.row(u.ID, state, u.Acts, evidence.FormatTime(u.Submitted), evidence.FormatTime(u.Last), u.Case.Short())
 		}
 		return c.jsonFlag.list(io, lines, nil, &t, "every trial in the log has its verdict")
 	})
@@ -324,12 +322,10 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if v.Outcome == nil {
-			return hint(fmt.Errorf("--outcome: %s has no verdict yet", c.Outcome), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
-		}
 		result, err := v.Result()
+		err = cmp.Or(refuse(v.Outcome == nil, "--outcome: %s has no verdict yet", c.Outcome), refuse(err != nil, "%s: %w", c.Outcome, err))
 		if err != nil {
-			return hint(fmt.Errorf("%s: %w", c.Outcome, err), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
+			return hint(err, "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 		}
 		return c.tellOutcome(io, v.Outcome, result.Offline)
 	})
@@ -365,16 +361,11 @@ func checkOut(file string) error {
 		return hint(errors.New("--out: the case file does not go to standard output"), "'jurat log prove TRIAL' prints it")
 	}
 	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return checkFolder(filepath.Dir(file))
-	case err != nil:
-		return fmt.Errorf("--out: %w", err)
-	case !info.Mode().IsRegular():
+	if err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--out: %s exists and is not a file", file)
 	}
 	switch there, err := os.ReadFile(file); {
-	case err != nil:
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--out: %w", err)
 	case len(there) > 0 && !bytes.Contains(there, []byte(evidence.BundleFormat)):
 		return hint(fmt.Errorf("--out: %s exists and is not a case file", file), "name another file, or remove it yourself")

@@ -435,9 +435,7 @@ func TestCertificatesByOpenSSL(t *testing.T) {
 	}
 	doc := must.Get(os.ReadFile("../../docs/certificates.md"))(t)
 	blocks := shellBlock.FindAllStringSubmatch(string(doc), -1)
-	if len(blocks) != 4 {
-		t.Fatalf("%d blocks", len(blocks))
-	}
+	must.Len(t, blocks, 4)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	doing(t, 0, "init")

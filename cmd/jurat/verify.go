@@ -35,14 +35,19 @@ type verifyCmd struct {
 	Require  []string `sep:"none" placeholder:"WHAT" help:"What must be proved, too: a level (signed, operator, independent, independent-qualified); a part of what the proof rests on (keys=, time=, log=); a guarantee (configuration, non-repudiation, human-review, given-on, qualified, property); or a demand, such as in:/metadata/action=refund,quote. May be given several times."`
 	Audience string   `placeholder:"NAME" help:"Demands count proofs that were made for this reader, and no others."`
 
-	knownLogFlags
+	// What the reader knows of a log from elsewhere.
+	Checkpoint  string `help:"A checkpoint of the log that you got elsewhere: is the file's log the same, and whole?" placeholder:"FILE"`
+	Consistency string `help:"The proof that your checkpoint and the file's are of one history." placeholder:"FILE"`
+	Entries     string `help:"All entries that your checkpoint covers (without one, the file's): is anything of the file's chains missing?" placeholder:"FILE"`
 }
 
 func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	b := c.bring()
 	defer b.close()
-	b.bringKnownLog(&c.knownLogFlags)
-	b.Before = c.Before
+	b.Before, b.Checkpoint, b.Consistency = c.Before, b.open("--checkpoint", c.Checkpoint), b.open("--consistency", c.Consistency)
+	if b.open("--entries", c.Entries) != nil {
+		b.Entries = b.files[len(b.files)-1]
+	}
 	o, err := b.options()
 	if err != nil {
 		return err
@@ -87,13 +92,9 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 	if err := c.policy(o); err != nil {
 		return err
 	}
-	switch n := len(o.Demands); {
-	case n > verify.MaxDemands:
-		return fmt.Errorf("--require: %d demands: want at most %d", n, verify.MaxDemands)
-	case n == 0 && c.Audience != "":
-		return hint(errors.New("--audience says more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
-	}
-	return nil
+	n := len(o.Demands)
+	return cmp.Or(refuse(n > verify.MaxDemands, "--require: %d demands: want at most %d", n, verify.MaxDemands),
+		hint(refuse(n == 0 && c.Audience != "", "--audience says more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'"))
 }
 
 func (c *verifyCmd) require(o *verify.Options, text string) error {

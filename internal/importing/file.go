@@ -31,10 +31,10 @@ const (
 
 // A File is a file that is imported. It is open only while it is read, so that many can be at hand.
 type File struct {
-	Name   string // without its folder
-	Format Format
-	Size   int64
-	SHA256 evidence.Digest
+	Name   string          `json:"file"` // without its folder
+	Format Format          `json:"format"`
+	Size   int64           `json:"bytes"`
+	SHA256 evidence.Digest `json:"sha256"`
 
 	path   string
 	file   *os.File

@@ -379,9 +379,7 @@ func (f filled) fill(texts words.Texts) bool {
 func TestNamesThatMustAgree(t *testing.T) {
 	all := named(t)
 	for _, g := range all["guarantee"] {
-		if name := words.Of(words.English)["guarantee."+g]; strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(name)) != g {
-			t.Errorf("the guarantee %s is called %q, which the command line and the format do not", g, name)
-		}
+		must.Equal(t, strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(words.Of(words.English)["guarantee."+g])), g)
 	}
 	for _, l := range words.Langs() {
 		texts := words.OfPages(l)
