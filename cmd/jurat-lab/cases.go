@@ -156,9 +156,8 @@ type told struct {
 	Trial       jsontext.Value `json:"trial"`
 }
 
-// parseLabels reads labels: an object with a member for each case, named as the case's folder. Each has either "outcome", "good" or
-// "failed", or "task_success", true or false. It may have "kind", "trade", "source", "why", "task" and "trial". Everything else is a problem.
-// The error joins up to 20 problems.
+// parseLabels reads labels: an object with a member for each case, named as the case's folder. Each has either "outcome" or "task_success", and may
+// have "kind", "trade", "source", "why", "task" and "trial". Everything else is a problem. The error joins up to 20 problems.
 func parseLabels(doc []byte) (Labels, error) {
 	var all map[string]told
 	if err := json.Unmarshal(doc, &all, json.RejectUnknownMembers(true)); err != nil {
@@ -219,9 +218,8 @@ type decided struct {
 	material []byte
 }
 
-// export writes a folder of cases with labels, from the trials of a log on which people decided: safe_pass is good, unsafe_fail is failed. The
-// last decision on a trial counts. If decisions on trials of the same evidence contradict each other, the case is skipped. The folder must be
-// missing or empty.
+// export writes cases with labels into a missing or empty folder, from the trials on which people decided: safe_pass is good, unsafe_fail is failed.
+// The last decision on a trial counts. If decisions on trials of the same evidence contradict each other, the case is skipped.
 func export(ctx context.Context, l *ledger.Ledger, dir string, progress func(done, total int64)) (*Exported, error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty: labels and cases go into a folder of their own", dir)

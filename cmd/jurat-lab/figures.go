@@ -20,8 +20,7 @@ func figureOf(value, low, high float64, cases int) Figure {
 	return Figure{stats.Coefficient{Value: &value, Low: &low, High: &high}, cases}
 }
 
-// rankAUC is the chance that a number drawn from above is greater than one drawn from below, where equal numbers count half. It is not
-// defined if either list is empty. It sorts both lists.
+// rankAUC is the chance that a number of above is greater than one of below; equal ones count half. It sorts the lists, of which none may be empty.
 func rankAUC(above, below []float64) (auc float64, defined bool) {
 	if len(above) == 0 || len(below) == 0 {
 		return 0, false
@@ -43,15 +42,13 @@ func rankAUC(above, below []float64) (auc float64, defined bool) {
 	return sum / float64(len(above)) / float64(len(below)), true
 }
 
-// hanleyMcNeil is the variance of an area under a curve of m cases of one kind and n of the other (Hanley and McNeil 1982, the
-// approximation by exponential distributions).
+// hanleyMcNeil is the variance of an area under a curve of m and n cases (Hanley and McNeil 1982, approximation by exponential distributions).
 func hanleyMcNeil(auc float64, m, n int) float64 {
 	q1, q2, square := auc/(2-auc), 2*auc*auc/(1+auc), auc*auc
 	return (auc*(1-auc) + float64(m-1)*(q1-square) + float64(n-1)*(q2-square)) / float64(m*n)
 }
 
-// rankFigure gives an area under a curve of m and n cases its score interval: all areas from which it is at most 1.96 of their own
-// standard errors away.
+// rankFigure gives an area under a curve its score interval: all areas from which it is at most 1.96 of their own standard errors away.
 func rankFigure(auc float64, m, n int) Figure {
 	outside := func(area float64) bool { return math.Abs(area-auc) > stats.Z*math.Sqrt(hanleyMcNeil(area, m, n)) }
 	return figureOf(auc, borderOf(auc, 0, outside), borderOf(auc, 1, outside), m+n)
@@ -73,8 +70,7 @@ func borderOf(inside, end float64, outside func(float64) bool) float64 {
 	return inside
 }
 
-// shareFigure is a share of cases with Wilson's interval. Hits is a sum of shares of cases, and so need not be whole. Without cases the share
-// is not defined.
+// shareFigure is a share of cases with Wilson's interval; without cases, none. Hits is a sum of shares of cases, and so need not be whole.
 func shareFigure(hits float64, cases int) Figure {
 	if cases == 0 {
 		return Figure{}
@@ -256,8 +252,7 @@ func precision(list []row) Figure {
 
 func finalVotes(t *Trial) []Voice { return t.Final }
 
-// confidenceAUC says how well stated confidence tells right votes from wrong ones. Its interval counts cases: a case with votes of both
-// kinds counts for both.
+// confidenceAUC says how well stated confidence tells right votes from wrong ones. A case with votes of both kinds counts for both.
 func confidenceAUC(list []row, votes func(*Trial) []Voice) Figure {
 	var ok, wrong []float64
 	with := [2]map[string]bool{{}, {}}
@@ -369,8 +364,7 @@ func (p *PanelReport) jurors(list []row) {
 	}
 }
 
-// single compares the panel with its best juror, asked as often as the repeats allow and at most as often as the panel. It returns nil if no juror
-// has first votes on all cases.
+// single compares the panel with its best juror, asked as often as the repeats allow, at most as the panel; nil: no juror voted first on all cases.
 func single(p *PanelReport, list []row, draw stats.Bootstrap) *Single {
 	if len(list) < 2 {
 		return nil

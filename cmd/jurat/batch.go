@@ -54,11 +54,10 @@ func (c *trialCmd) reports() []reportFile {
 
 // checkReports refuses what would be found wrong only when the trials are over.
 func (c *trialCmd) checkReports() error {
-	if c.Parallel < 1 || c.Parallel > 256 {
-		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", c.Parallel)
-	}
-	if err := checkHelpURL(c.SARIFHelp); err != nil {
-		return fmt.Errorf("--sarif-help: %w", err)
+	wrong := checkHelpURL(c.SARIFHelp)
+	err := cmp.Or(refuse(c.Parallel < 1 || c.Parallel > 256, "--parallel: %d cases at a time: want 1 to 256", c.Parallel), refuse(wrong != nil, "--sarif-help: %w", wrong))
+	if err != nil {
+		return err
 	}
 	named := map[string]string{}
 	for _, r := range c.reports() {
@@ -159,8 +158,7 @@ func (c *trialCmd) brought(ctx context.Context, a *app, io stdio) ([]*attempt, e
 	return []*attempt{{name: c.Recorded, on: on}}, err
 }
 
-// recorded makes a case of a chain of this log that a recorder sealed. It is verified as a reader would, by this installation's trust file unless
-// another is given.
+// recorded makes a case of a recorded chain of this log. It verifies the chain as a reader would, by this installation's trust file or a given one.
 func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.Case, err error) {
 	if c.Format != "" {
 		return nil, errors.New("--format goes with a conversation, and --recorded takes records")
@@ -222,11 +220,10 @@ func (c *trialCmd) place(attempts []*attempt) error {
 		attempts[0].out = c.Out
 		return checkOut(c.Out)
 	}
-	if err == nil && !info.IsDir() {
-		return fmt.Errorf("--out: %s is not a folder, which several cases need", c.Out)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--out: %w", err)
+	err = cmp.Or(refuse(err == nil && !info.IsDir(), "--out: %s is not a folder, which several cases need", c.Out),
+		refuse(err != nil && !errors.Is(err, fs.ErrNotExist), "--out: %w", err))
+	if err != nil {
+		return err
 	}
 	taken := map[string]bool{}
 	for _, at := range attempts {
@@ -375,8 +372,7 @@ func (c *trialCmd) code(at *attempt) exitCode {
 	return exitBad
 }
 
-// noModel is as what a trial fails that nothing else is said against, but that no language model sat in: a missing key must not
-// make a pipeline pass.
+// noModel is as what a trial fails in which no language model sat, if nothing else is against it: a missing key must not make a pipeline pass.
 const noModel = "no_model"
 
 // failure says as what a trial that was held fails; "" if it does not.
@@ -394,8 +390,7 @@ func (c *trialCmd) failure(at *attempt) string {
 	return noModel
 }
 
-// fails says as what a trial fails; "" if it does not. Unless told otherwise, everything fails but a safe_pass from which
-// nothing takes away.
+// fails says as what a trial fails; "" if it does not. Without --fail-on, everything fails but a safe_pass from which nothing takes away.
 func (f *batchFlags) fails(r *jury.Result) string {
 	named := func(kind string) bool { return f.FailOn == nil || slices.Contains(f.FailOn, kind) }
 	switch {
@@ -534,13 +529,12 @@ func (c *trialCmd) readBaseline() error {
 		return nil
 	}
 	info, err := os.Stat(c.Baseline)
-	if err != nil {
-		return hint(fmt.Errorf("--baseline: %w", err), newBaseline)
+	if err == nil && info.Size() > mostBaseline {
+		err = fmt.Errorf("%s is too large for a baseline (%d bytes)", c.Baseline, info.Size())
 	}
-	if info.Size() > mostBaseline {
-		return hint(fmt.Errorf("--baseline: %s is too large for a baseline (%d bytes)", c.Baseline, info.Size()), newBaseline)
+	if err == nil {
+		c.base, err = parsed(c.Baseline, parseBaseline)
 	}
-	c.base, err = parsed(c.Baseline, parseBaseline)
 	fault.While(&err, "--baseline")
 	return hint(err, newBaseline)
 }

@@ -36,8 +36,7 @@ type caseFlags struct {
 	cardRead []byte // of Card, which may be a pipe
 }
 
-// load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records. whole: it finds every
-// mistake, and not only the first.
+// load reads what CASE names: a folder, or a file with conversations or sealed records. whole: it finds every mistake, and not only the first.
 func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool) (list []*attempt, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -245,8 +244,7 @@ func readTrust(flag, name string) (*trust.Trust, error) {
 	return verify.ReadTrust(file)
 }
 
-// panelFlags say who sits and by which rules. What they leave open the configuration file says, and what that leaves open
-// has a default.
+// panelFlags say who sits and by which rules. They override the configuration file, and that overrides the defaults.
 type panelFlags struct {
 	Config        string   `placeholder:"FILE" help:"Who sits and how, as YAML. Default: jurat.yaml in the working directory, if it is there." env:"JURAT_CONFIG"`
 	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set, and otherwise rules, whose safe_pass then exits with 3." env:"JURAT_JURORS"`
@@ -271,17 +269,17 @@ type court struct {
 }
 
 func (c *panelFlags) court(io stdio) (*court, error) {
-	if c.Jurors != "" && c.Jurors != string(config.Offline) && c.Jurors != string(config.LLM) {
-		return nil, fmt.Errorf("--jurors: %q is neither %s nor %s", c.Jurors, config.Offline, config.LLM)
-	}
-	if err := config.Care(cmp.Or(c.Panel, string(config.Thorough))).Check(); err != nil {
-		return nil, fmt.Errorf("--panel: %w", err)
+	kind, wrong := config.Kind(c.Jurors), config.Care(cmp.Or(c.Panel, string(config.Thorough))).Check()
+	err := cmp.Or(refuse(kind != "" && kind != config.Offline && kind != config.LLM, "--jurors: %q is neither %s nor %s", kind, config.Offline, config.LLM),
+		refuse(wrong != nil, "--panel: %w", wrong))
+	if err != nil {
+		return nil, err
 	}
 	file, err := c.file(io)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := config.NewPlan(file, config.Wishes{Jurors: config.Kind(c.Jurors), Care: config.Care(c.Panel), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
+	plan, err := config.NewPlan(file, config.Wishes{Jurors: kind, Care: config.Care(c.Panel), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
 		Collaborative: c.Collaborative, JudgeModel: c.JudgeModel, CostCeiling: c.CostCeiling}, os.Getenv)
 	if err != nil {
 		return nil, hint(err, "'jurat trial --help' says where keys are looked for; nothing was recorded")

@@ -349,18 +349,10 @@ const (
 
 func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 	format, err := importing.ParseFormat(c.From)
+	err = cmp.Or(refuse(err != nil, "--from: %w", err), flagName("--agent", c.Agent), flagName("--recorder", c.Recorder), ifGiven("--name", c.Name),
+		refuse(c.Agent == c.Recorder, "--recorder: the recorder is a witness, and cannot have the name of the agent"))
 	if err != nil {
-		return fmt.Errorf("--from: %w", err)
-	}
-	err = cmp.Or(flagName("--agent", c.Agent), flagName("--recorder", c.Recorder))
-	if err == nil && c.Name != "" {
-		err = flagName("--name", c.Name)
-	}
-	switch {
-	case err != nil:
 		return err
-	case c.Agent == c.Recorder:
-		return errors.New("--recorder: the recorder is a witness, and cannot have the name of the agent")
 	}
 	var files []*importedFile
 	for _, path := range c.Files {

@@ -373,8 +373,7 @@ var goneFile string
 // gone has what to use instead of what earlier programs had.
 var gone = sync.OnceValue(func() words.Texts { return words.Parse(goneFile) })
 
-// former refuses a command that earlier programs had. It reads the words that begin the arguments: "jurat tsa" would
-// otherwise ask for an authority of the name "list".
+// former refuses a command that earlier programs had, by the first words: 'jurat tsa list' would otherwise ask for an authority named list.
 func former(args []string) error {
 	words := args
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
@@ -422,8 +421,7 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A newName is the name of a person or an agent that a command line brings in. One that would deceive readers is refused before anything is
-// opened or made.
+// A newName is the name of a person or an agent. One that would deceive readers is refused before anything is opened or made.
 type newName string
 
 func (n *newName) UnmarshalText(text []byte) error {
@@ -434,9 +432,8 @@ func (n *newName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// timeFlags reads flags that are times: RFC 3339, or what the tag format of the flag says. Errors of kong's own reader show users the layouts of
-// package time.
-func timeFlags() kong.Option {
+// timeFlags reads flags that are times: RFC 3339, or by the flag's tag format. kong's own errors would show users layouts of package time.
+func timeFlags() []kong.Option {
 	read := func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
 		if err := ctx.Scan.PopValueInto("time", &text); err != nil {
@@ -450,10 +447,14 @@ func timeFlags() kong.Option {
 		if err != nil {
 			return fmt.Errorf("expected %s, and not %q", like, text)
 		}
-		target.Set(reflect.ValueOf(read))
+		if target.Kind() == reflect.Pointer {
+			target.Set(reflect.ValueOf(&read))
+		} else {
+			target.Set(reflect.ValueOf(read))
+		}
 		return nil
 	}
-	return kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read))
+	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read)), kong.TypeMapper(reflect.TypeFor[*time.Time](), kong.MapperFunc(read))}
 }
 
 type helperFlag struct {
@@ -495,8 +496,7 @@ type stampFlags struct {
 	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa'."`
 }
 
-// catchUp asks the authorities for the time stamps that records wait for, and prints how many still wait. It cannot fail: what was
-// sealed stays sealed.
+// catchUp asks the authorities for time stamps that records wait for, and prints how many still wait. It cannot fail: what was sealed stays so.
 func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{CatchUp: true})
 	io.tellIf(err != nil, "time: asking for what waits: %v", err)

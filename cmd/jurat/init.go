@@ -168,8 +168,7 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 		}
 	}
 	r, err := installation.Restore(ctx, a.config(), order)
-	var damaged *installation.DamagedBackupError
-	if errors.As(err, &damaged) {
+	if damaged, is := errors.AsType[*installation.DamagedBackupError](err); is {
 		for _, d := range damaged.Damages {
 			io.tell("%s", d)
 		}

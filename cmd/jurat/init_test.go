@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -471,9 +472,7 @@ func TestServeOrigins(t *testing.T) {
 				}
 			}
 		}
-		if code := stop(); code != 0 {
-			t.Errorf("%s: exit code %d", spelled, code)
-		}
+		must.Equal(t, stop(), 0)
 	}
 }
 
@@ -504,9 +503,7 @@ func TestServeStaysAtHome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
 	}
-	if _, err := os.Stat(data); err == nil {
-		t.Error("a refused command has made an installation")
-	}
+	must.Fail(t, fs.ErrNotExist)(os.Stat(data))
 	_, said := ran(t, exitCannot, "--data", data, "serve", "--addr", "nonsense")
 	must.Contain(t, said, "--addr nonsense: want HOST:PORT")
 	// Behind a proxy that ends TLS, people sign in with links: no token is needed.
@@ -521,9 +518,7 @@ func TestServeStaysAtHome(t *testing.T) {
 	}
 	must.Contain(t, stderr.String(), "people on other machines cannot sign in over plain http")
 	must.Contain(t, stderr.String(), "hint: --tls-cert and --tls-key")
-	if strings.Contains(stderr.String(), "access grant --link") {
-		t.Errorf("it has %q:\n%s", "access grant --link", stderr.String())
-	}
+	lacks(t, stderr.String(), "access grant --link")
 }
 
 // TestNothingIsBegun: a command with a mistake, or one that needs an installation, does not create one.
@@ -569,9 +564,7 @@ func TestSessionsAreListed(t *testing.T) {
 	list := doing(t, 0, "--data", data, "access", "list")
 	must.Contain(t, list, "  reviewer  20")
 	must.Contain(t, list, "mia (session of a browser)")
-	if strings.Contains(list, "operator,") {
-		t.Errorf("it has %q:\n%s", "operator,", list)
-	}
+	lacks(t, list, "operator,")
 	for _, args := range [][]string{{"mia", "agent"}, {"mia", "juror"}, {"mia", "--at", "ftp://x"}, {"\u202e"}} {
 		doing(t, exitCannot, append([]string{"--data", data, "access", "grant", "--link"}, args...)...)
 	}

@@ -332,8 +332,7 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// stays returns what somebody still needs: trials that are open or wait for a person, and the records that they are
-// about.
+// stays returns what is still needed: trials that are open or wait for a person, and the records that they are about.
 func stays(ctx context.Context, l *ledger.Ledger) (*installation.ExpiryStaying, error) {
 	x := trial.NewIndex(l, nil)
 	if err := x.Follow(ctx); err != nil {
@@ -355,8 +354,7 @@ func stays(ctx context.Context, l *ledger.Ledger) (*installation.ExpiryStaying, 
 	return s, nil
 }
 
-// forgetExpired removes what the files that are made of the log say of expired records: the case files of trials, and what the index of
-// words has of them.
+// forgetExpired removes what files made of the log say of expired records: case files of trials, and what the index of words has of them.
 func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Installation) error {
 	files, err := os.ReadDir(filepath.Dir(i.CaseFile("")))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

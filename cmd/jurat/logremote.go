@@ -206,13 +206,12 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	}
 	for {
 		seen, err := c.look(ctx, io, remote, last)
-		var code exitCode
-		switch unmet := errors.As(err, &code) && code == exitUndecided; {
+		switch code, unmet := errors.AsType[exitCode](err); {
 		case c.Every == 0 || ctx.Err() != nil:
 			return err
 		case errors.Is(err, tiles.ErrUnavailable), errors.Is(err, tiles.ErrRefused):
 			io.tell("NOT LOOKED AT: %v; it is tried again in %v", err, c.Every)
-		case err != nil && !unmet:
+		case err != nil && !(unmet && code == exitUndecided):
 			return err
 		default:
 			last = seen
@@ -225,8 +224,7 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	}
 }
 
-// look looks once, knowing what is in the state, and returns what it leaves there. That is replaced last: a crash before it has the same
-// looked at again.
+// look looks once, knowing the state, and returns what it leaves there. The state is replaced last, so that a crash before has all looked at again.
 func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, last string) (seen string, err error) {
 	if err := c.stillRemembered(last); err != nil {
 		return "", err

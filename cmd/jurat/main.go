@@ -209,11 +209,11 @@ func run(ctx context.Context, args []string, io stdio) int {
 // --help is. There is no parser if the command line is wrong in itself.
 func parse(ctx context.Context, args []string, io stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
 	a, code = &app{io: io}, -1
-	parser, err = kong.New(a, timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
+	parser, err = kong.New(a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
 		kong.IgnoreFields(without...),
 		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))...)
 	if err == nil {
 		parsed, err = parser.Parse(args)
 	}
@@ -266,8 +266,8 @@ func suggest(root *kong.Node, err error) error {
 
 // commandOf returns the command whose arguments were wrong, as it is typed, or "" if the error is not about a command's arguments.
 func commandOf(err error) string {
-	var parse *kong.ParseError
-	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
+	parse, is := errors.AsType[*kong.ParseError](err)
+	if !is || parse.Context == nil || parse.Context.Selected() == nil {
 		return ""
 	}
 	return parse.Context.Selected().Path()
@@ -275,15 +275,13 @@ func commandOf(err error) string {
 
 // report turns the outcome of a command into words on stderr and an exit code.
 func report(io stdio, err error) int {
-	var code exitCode
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &code):
+	}
+	if code, is := errors.AsType[exitCode](err); is {
 		return int(code)
 	}
-	var h hinted
-	errors.As(err, &h)
+	h, _ := errors.AsType[hinted](err)
 	what := oneLine(err)
 	switch {
 	case errors.Is(err, errGone) && h.hint == "":
@@ -363,8 +361,7 @@ func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFl
 
 // closing joins the error of a command with the error of closing what it used: an exit code must not hide a failed close.
 func closing(err, failed error) error {
-	var code exitCode
-	if failed != nil && errors.As(err, &code) {
+	if failed != nil && is[exitCode](err) {
 		return failed
 	}
 	return errors.Join(err, failed)
@@ -460,8 +457,7 @@ var advices = []struct {
 
 // advise adds to the outcome of a command what to do next, where the command itself had nothing to say.
 func advise(err error) error {
-	var h hinted
-	if err == nil || errors.As(err, &h) {
+	if err == nil || is[hinted](err) {
 		return err
 	}
 	at, unknown := strings.CutSuffix(err.Error(), ": unknown member")
@@ -477,8 +473,7 @@ func advise(err error) error {
 }
 
 func hintOf(err error) string {
-	var h hinted
-	errors.As(advise(err), &h)
+	h, _ := errors.AsType[hinted](advise(err))
 	return h.hint
 }
 

@@ -432,9 +432,7 @@ func TestUnknownModel(t *testing.T) {
 		}
 		said := r.Absences[0].Detail
 		must.Contain(t, said, "not found (HTTP status 404)", "model", "set a model that the provider lists for this key")
-		if strings.Contains(said, "unauthorised") {
-			t.Errorf("%s: %s", seatIDs[seat], said)
-		}
+		lacks(t, said, "unauthorised")
 		if n := len(s.servers[seat].Requests()); n != len(r.Absences) {
 			t.Errorf("%s was asked %d times", seatIDs[seat], n)
 		}

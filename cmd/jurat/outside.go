@@ -73,11 +73,10 @@ func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
-	if c.Trust == "" {
-		return hint(errors.New("--qualified needs --trust FILE: the trust file with what the trusted lists say"), "'jurat trust eu' writes one")
-	}
-	if c.Root != "" || c.Untried {
-		return errors.New("--qualified takes the certificates from --trust FILE, so it goes with neither --root nor --untried")
+	err := cmp.Or(hint(refuse(c.Trust == "", "--qualified needs --trust FILE: the trust file with what the trusted lists say"), "'jurat trust eu' writes one"),
+		refuse(c.Root != "" || c.Untried, "--qualified takes the certificates from --trust FILE, so it goes with neither --root nor --untried"))
+	if err != nil {
+		return err
 	}
 	file, err := readTrust("--trust", c.Trust)
 	if err != nil {

@@ -145,8 +145,7 @@ func (p *printer) positionIn(position jury.Position, word string) painted {
 
 var colours = map[jury.Position]string{jury.SafePass: green, jury.NeedsReview: yellow, jury.UnsafeFail: red}
 
-// columns is how many columns of a terminal a text takes: two for each character that East Asian scripts write wide (UAX #11), none for
-// marks over the one before.
+// columns is how many columns of a terminal a text takes: two for each wide character (UAX #11), none for marks over the one before.
 func columns(text string) int {
 	n := 0
 	for _, c := range text {
@@ -179,8 +178,7 @@ func shorter(text string, most int) string {
 	return text
 }
 
-// terminalColumns is how many columns the terminal behind a writer has, or 0 if nothing is to be cut: it is no terminal, or does not say.
-// COLUMNS, which people set, comes first.
+// terminalColumns is how many columns a terminal has, by COLUMNS first, which people set; 0: it is none, or does not say, and nothing is cut.
 func terminalColumns(file *os.File) int {
 	if file == nil {
 		return 0

@@ -94,6 +94,14 @@ func flagName(flag, name string) error {
 	return err
 }
 
+// ifGiven is flagName of a flag that may be left out.
+func ifGiven(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	return flagName(flag, name)
+}
+
 func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(*recorder.Recorder) (reason string, err error)) error {
 	r, err := recorder.On(ctx, i, o)
 	if err != nil {
@@ -120,11 +128,8 @@ type recordProxyCmd struct {
 
 func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	o, err := c.options()
-	if c.Agent != "" {
-		err = errors.Join(err, flagName("--agent", c.Agent))
-	}
 	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON)
-	if err != nil {
+	if err := errors.Join(err, ifGiven("--agent", c.Agent)); err != nil {
 		return err
 	}
 	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, "")
@@ -276,10 +281,8 @@ func (c *recordOTLPCmd) check() error {
 		err = errors.Join(err, flagName("--agent", c.Agent), checkChain(c.Agent, c.Chain))
 	}
 	for service, agent := range c.Service {
-		if strings.TrimSpace(service) == "" {
-			err = errors.Join(err, hint(errors.New("--service: the program has no name"), "--service NAME=AGENT, with the service.name that it sends"))
-		}
-		err = errors.Join(err, flagName("--service "+service, agent), checkChain(agent, c.Chain))
+		nameless := refuse(strings.TrimSpace(service) == "", "--service: the program has no name")
+		err = errors.Join(err, hint(nameless, "--service NAME=AGENT, with the service.name that it sends"), flagName("--service "+service, agent), checkChain(agent, c.Chain))
 	}
 	return err
 }
@@ -362,8 +365,7 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// programIn returns the program that a command line names, perhaps after --, where it is, and its arguments behind its name. The error is
-// absent if none is named.
+// programIn returns where the program is that a command line names, perhaps after --, and the command line from it on; absent if none is named.
 func programIn(what string, command []string, absent error) (program string, _ []string, err error) {
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]
@@ -475,9 +477,7 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 // overHTTP stands before a server that is reached over HTTP, until it is interrupted.
 func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 	o, err := c.witness()
-	if len(c.Command) > 0 {
-		err = errors.Join(err, errors.New("--upstream names a server, and a command another: give one of them"))
-	}
+	err = errors.Join(err, refuse(len(c.Command) > 0, "--upstream names a server, and a command another: give one of them"))
 	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON), &recorder.MCP{URL: c.Upstream, Also: c.Also}
 	if c.Key != "" {
 		key, failed := readSecret("--key", c.Key)

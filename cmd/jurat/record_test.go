@@ -320,9 +320,7 @@ func TestPagesAreNotTheAgent(t *testing.T) {
 				t.Errorf("%s, %s: %d, want %d", name, header, answer.StatusCode, want)
 			}
 		}
-		if code := stop(); code != 0 {
-			t.Errorf("%s: exit code %d", name, code)
-		}
+		must.Equal(t, stop(), 0)
 		if found := doing(t, 0, "--data", data, "records", "--recorded"); strings.Contains(found, "mia") {
 			t.Errorf("%s: a page's call is sealed: %s", name, found)
 		}

@@ -204,9 +204,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 			}
 			ask(at, "A-CANARY-NO-METHOD", strings.TrimSuffix(from, "a2a")+"v1/x", "", `{}`)
 		}
-		if code := stop(); code != 0 {
-			t.Errorf("%s: exit code %d", from, code)
-		}
+		must.Equal(t, stop(), 0)
 	}
 	at, _, stop := serve(t, "--data", data, "record", "otlp", "--agent", "mia", "--listen", "127.0.0.1:0")
 	for _, told := range toldPlaces() {

@@ -176,11 +176,8 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 		return whereLogsAre(fmt.Errorf("--log: %s is not the log of a jurat server, which alone has the records", c.Log))
 	}
 	asking, err := client.NewClient(client.Config{URL: server, Token: log.token})
-	if err != nil {
-		return err
-	}
-	g, err := gatherer(config)
-	if err != nil {
+	g, unknown := gatherer(config)
+	if err := cmp.Or(err, unknown); err != nil {
 		return err
 	}
 	signed, head, err := log.newest(ctx)

@@ -192,14 +192,13 @@ func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 }
 
 func actHint(err error) error {
-	var duplicate *ledger.DuplicateError
-	var field *evidence.FieldError
-	switch {
-	case errors.As(err, &duplicate):
+	if duplicate, is := errors.AsType[*ledger.DuplicateError](err); is {
 		return hint(err, "'jurat log prove %s' prints the one in the log; what is new needs a record_id of its own", duplicate.RecordID)
-	case errors.As(err, &field) && field.Field == "saw":
+	}
+	switch field, is := errors.AsType[*evidence.FieldError](err); {
+	case is && field.Field == "saw":
 		return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
-	case errors.As(err, &field):
+	case is:
 		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields, 'jurat apart' what is always sealed apart; nothing was recorded")
 	}
 	return err
@@ -376,9 +375,8 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if done != nil {
 			c.told(io, done)
 		}
-		var quoted *erasure.QuotedError
 		switch {
-		case errors.As(err, &quoted):
+		case is[*erasure.QuotedError](err):
 			return hint(err, "erase those first where they are sealed apart, or say --despite-quotes; nothing was erased")
 		case errors.Is(err, evidence.ErrNotApart):
 			return hint(err, "what may have to be erased is sealed apart at once: 'jurat seal --apart', 'jurat apart'")

@@ -145,10 +145,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		counted := server.NewTrialMetrics(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: func(_ string, spent int64) (trial.Config, error) {
 			c, err := ct.sit(spent)
-			if err == nil {
-				c = counted.Seated(c)
-			}
-			return c, err
+			return counted.Seated(c), err
 		}, Locks: i.Locks,
 			Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
@@ -167,11 +164,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if err := c.welcome(ctx, io, s, at); err != nil {
-			return err
-		}
-		io.flush() // what was said so far stands before the address, for which scripts wait
-		if err := io.line("%s", at); err != nil {
+		if err := io.lineUnless(c.welcome(ctx, io, s, at), "%s", at); err != nil {
 			return err
 		}
 		if err := sayReady(); err != nil {
@@ -197,6 +190,7 @@ func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at s
 		io.tell("sign in once as %s, within the hour: %s%s", c.Name, at, link)
 	}
 	io.tell("Ctrl-C ends it")
+	io.flush() // what was said so far stands before the address, for which scripts wait
 	return nil
 }
 
@@ -216,8 +210,7 @@ func (c *serveCmd) memory() (int64, error) {
 	return memory, nil
 }
 
-// uncounted is what the process holds at least beside what Go counts: the program itself, what SQLite reads, and what is made while the
-// collector is at work.
+// uncounted is what the process holds at least beside what Go counts: the program, what SQLite reads, and what is made while the collector works.
 const uncounted = 128 << 20
 
 // trialsPart is which part of the memory trials may hold: half is for requests, and the rest for everything else.

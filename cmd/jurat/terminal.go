@@ -43,8 +43,7 @@ func (io stdio) guarded() stdio {
 	return stdio{in: io.in, out: outlet{io.out, true}, err: &messages{to: io.err}}
 }
 
-// passing are the streams behind the doors, for a program that the user has jurat start: what that program writes is its own and passes as it is,
-// to a terminal if there is one.
+// passing are the streams behind the doors, for a program that the user has jurat start: what that writes is its own, and passes as it is.
 func (io stdio) passing() (out, err io.Writer) { return behind(io.out), behind(io.err) }
 
 func behind(out io.Writer) io.Writer {
@@ -101,8 +100,7 @@ func inertJSON(doc []byte) []byte {
 // underRunner reports whether a runner reads this program's output for commands: of GitHub Actions, or one like it, or of Azure Pipelines.
 func underRunner() bool { return os.Getenv("GITHUB_ACTIONS") != "" || os.Getenv("TF_BUILD") != "" }
 
-// uncommanded changes what a runner would take for a command, so that an agent on trial cannot give one: "::" at the beginning of a line,
-// and "##[" and "##vso[" anywhere.
+// uncommanded changes what a runner would take for a command of an agent on trial: "::" at the beginning of a line, "##[" and "##vso[" anywhere.
 func uncommanded(text string) string {
 	if !underRunner() {
 		return text
@@ -237,8 +235,7 @@ func (io stdio) logger(asJSON bool) *slog.Logger {
 	return made
 }
 
-// A library takes what Go's own library logs. What stands in quotation marks there is left out: net/http quotes what came on a connection where it expected nothing, which may
-// be an answer.
+// A library takes what Go's own library logs, without what it quotes: net/http quotes what came on a connection unexpectedly, which may be an answer.
 type library struct{ log *slog.Logger }
 
 var inQuotes = juror.NewPattern(`"(?:[^"\\]|\\.)*"?`)
@@ -484,15 +481,13 @@ func (p *lossyWriter) Write(line []byte) (int, error) {
 
 // flush waits until what was written is out, for as long as that may take.
 func (p *lossyWriter) flush() {
-	late := time.After(lastLines)
-	written := make(chan struct{})
+	late, written := time.After(lastLines), make(chan struct{})
 	select {
 	case p.lines <- item{written: written}:
-	case <-late:
-		return
-	}
-	select {
-	case <-written:
+		select {
+		case <-written:
+		case <-late:
+		}
 	case <-late:
 	}
 }

@@ -222,8 +222,7 @@ func (t *transcript) course(r *jury.Result) {
 	}
 }
 
-// beside says what a person should know beside the verdict: why one must see it, who abstained, what talk did, and how many
-// votes the votes are worth.
+// beside says what a person should know beside the verdict: why one must see it, who abstained, what talk did, and what the votes are worth.
 func (t *transcript) beside(r *jury.Result) {
 	j := &r.Phase3Judgment
 	for _, reason := range j.Review {

@@ -181,23 +181,18 @@ const lastTrial = "last"
 func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 	at := new(attempt)
 	var given *subject.Case
-	switch len(c.Cases) {
-	case 0:
-	case 1:
-		at.name = c.Cases[0]
+	if len(c.Cases) > 1 {
+		return errors.New("--resume goes on with one trial, and takes one CASE at most")
+	}
+	for _, at.name = range c.Cases {
 		list, err := c.load(ctx, io, at.name, false)
-		if err != nil {
+		several := refuse(len(list) > 1, "--resume goes on with one trial, and %s holds %d cases", at.name, len(list))
+		if err := cmp.Or(err, hint(several, "leave CASE out: the trial knows its case")); err != nil {
 			return err
 		}
-		if len(list) > 1 {
-			return hint(fmt.Errorf("--resume goes on with one trial, and %s holds %d cases", at.name, len(list)), "leave CASE out: the trial knows its case")
-		}
-		at.from = list[0].from
-		if given = list[0].on; list[0].err != nil {
+		if at.from, given = list[0].from, list[0].on; list[0].err != nil {
 			return list[0].err
 		}
-	default:
-		return errors.New("--resume goes on with one trial, and takes one CASE at most")
 	}
 	ct, err := c.convene(io, at)
 	if err != nil {
@@ -354,8 +349,7 @@ func (c *trialCmd) rulesCode(io stdio) (exitCode, error) {
 	return exitUndecided, nil
 }
 
-// checkOut refuses a place for the case file that would be found wrong only when the trial is over and paid for, and
-// one where something else would be lost.
+// checkOut refuses a place for the case file that would be found wrong only when the trial is paid for, and one where something else would be lost.
 func checkOut(file string) error {
 	if file == "-" {
 		return hint(errors.New("--out: the case file does not go to standard output"), "'jurat log prove TRIAL' prints it")

@@ -145,8 +145,8 @@ func (a *app) words(ctx context.Context, io stdio, i *installation.Installation)
 }
 
 func flagError(err error) error {
-	var field *find.FieldError
-	if !errors.As(err, &field) {
+	field, is := errors.AsType[*find.FieldError](err)
+	if !is {
 		return err
 	}
 	return hint(fmt.Errorf("--%s: %s", strings.ReplaceAll(field.Field, "_", "-"), field.Reason), "--help says what each flag takes")

@@ -246,8 +246,7 @@ var usualKeys = map[Provider][]string{
 // Lookup returns the value of an environment variable; "" if it is not set.
 type Lookup func(name string) string
 
-// key finds a member's key, and says where. It returns no key and no error for a member that needs none. A variable
-// that is empty or has only spaces counts as not set.
+// key finds a member's key, if it needs one, and says where. A variable that is empty or has only spaces counts as not set.
 func (m *Member) key(env Lookup) (key, from string, err error) {
 	switch {
 	case m.Provider == Rules, m.Provider == Compatible && m.Key == nil:

@@ -231,16 +231,11 @@ func vendorOf(model string) Provider {
 // chair decides who takes a seat: the member, or the substitute if the member's key is missing, or neither.
 func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 	c := Chair{ID: s.ID, Role: s.Role, Focus: s.Focus, Member: f.complete(s.Member)}
-	var err error
-	c.Secret, c.KeyFrom, err = c.key(env)
-	if err == nil {
-		return c, nil
-	}
-	if !errors.Is(err, ErrNoKey) {
-		return c, fmt.Errorf("the key of %s: %w", s.ID, err)
-	}
-	c.Missing, c.Wanted = err, err
-	if s.Substitute == nil {
+	c.Secret, c.KeyFrom, c.Missing = c.key(env)
+	switch c.Wanted = c.Missing; {
+	case c.Missing != nil && !errors.Is(c.Missing, ErrNoKey):
+		return c, fmt.Errorf("the key of %s: %w", s.ID, c.Missing)
+	case c.Missing == nil || s.Substitute == nil:
 		return c, nil
 	}
 	other := c
@@ -253,10 +248,7 @@ func (f *File) chair(s Seat, env Lookup) (Chair, error) {
 		c.Missing = fmt.Errorf("%w; nor is there one for the substitute %s", c.Missing, other.Name())
 		return c, nil
 	}
-	if other.Role != "" {
-		other.Role += " "
-	}
-	other.Role += "(substitute for " + other.InPlaceOf + ")"
+	other.Role = strings.TrimPrefix(other.Role+" (substitute for "+other.InPlaceOf+")", " ")
 	return other, nil
 }
 
@@ -278,8 +270,7 @@ func (f *File) complete(m Member) Member {
 	return m
 }
 
-// decide sets whether the offline jurors sit. If the user does not say, they sit exactly when no member of the panel
-// can be asked.
+// decide sets whether the offline jurors sit. If the user does not say, they sit exactly when no member of the panel can be asked.
 func (p *Plan) decide(told Kind) error {
 	able, models, meant := 0, 0, false
 	for _, c := range p.Seats {

@@ -38,8 +38,7 @@ func at(n *yaml.Node, format string, args ...any) error {
 	return &PlaceError{n.Line, n.Column, fmt.Sprintf(format, args...)}
 }
 
-// Parse reads a configuration file. It converts the YAML to JSON and decodes that strictly. Its errors are
-// *PlaceError for everything that has a place in the file.
+// Parse reads a configuration file: the YAML as JSON, strictly. Its errors are *PlaceError for everything that has a place in the file.
 func Parse(doc []byte) (*File, error) {
 	d, err := readYAML(doc)
 	if err != nil {
@@ -174,8 +173,7 @@ type fieldError struct {
 
 func (e *fieldError) Error() string { return e.reason }
 
-// explain finds the place in the file for an error about the JSON document. It does not repeat the value, because
-// that may be a key that the user put there by mistake.
+// explain finds the place in the file for an error about the JSON document. It does not repeat the value, which may be a key, put there by mistake.
 func (d *document) explain(err error) error {
 	var field *fieldError
 	if errors.As(err, &field) {
@@ -253,8 +251,7 @@ func wrong(pointer jsontext.Pointer, format string, args ...any) error {
 	return &fieldError{pointer, fmt.Sprintf(format, args...)}
 }
 
-// check refuses configurations by which no trial can be held, as far as the file alone shows. The jury checks the
-// rest, such as the sum of a rubric.
+// check refuses configurations by which no trial can be held, as far as the file shows. The jury checks the rest, such as the sum of a rubric.
 func (f *File) check() error {
 	err := cmp.Or(demand("", []rule{
 		{f.Jurors == "" || f.Jurors == Offline || f.Jurors == LLM, "/jurors", fmt.Sprintf("want %s or %s", Offline, LLM)},

@@ -234,8 +234,7 @@ func Revoked(l Lang, r *trust.Revoked) string {
 	return t.Say(key, "certificate", strconv.Quote(r.Certificate), "on", at(r.On), "reason", cmp.Or(r.Reason, t.Say("trust.no_reason")), "authority", r.Existed.Authority, "time", at(r.Existed.Time))
 }
 
-// RestsOn says in one line on whose word a proof rests: what it comes to, and keys, time and log, each apart. It is "" if the report
-// does not say.
+// RestsOn says in one line on whose word a proof rests: what it comes to, and keys, time and log, each apart; "" if the report does not say.
 func RestsOn(l Lang, r *verify.Report) string {
 	t, b := Of(l), r.Basis
 	if b == nil {
