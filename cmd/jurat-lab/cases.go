@@ -136,16 +136,6 @@ const (
 // labelsFile is the name of the labels file in a folder of cases.
 const labelsFile = "labels.json"
 
-func readLabels(file string) (Labels, error) {
-	doc, err := readFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading labels: %w", err)
-	}
-	labels, err := parseLabels(doc)
-	fault.While(&err, "reading labels: %s", file)
-	return labels, err
-}
-
 // told is a label in a file. The laboratory ignores the last three members.
 type told struct {
 	Label

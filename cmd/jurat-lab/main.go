@@ -167,7 +167,6 @@ func (s *sheet) table(rows [][]string) {
 	}
 }
 
-// answer prints a value as JSON, or else for people.
 func (s streams) answer(asJSON bool, value any, people func(*sheet)) error {
 	if asJSON {
 		doc, err := document(value)

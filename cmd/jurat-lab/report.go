@@ -166,13 +166,11 @@ type Comparison struct {
 	Better      string            `json:"better"` // the panel whose AUC is higher, if the interval of the difference does not hold 0; "": neither is shown to be
 }
 
-// report is the report of an order without its trials.
 func (o *order) report() *Report {
 	return &Report{Format: reportFormat, Settings: Settings{Repeat: o.repeat, Ceiling: o.ceiling, Seed: o.draw.Seed, Samples: o.draw.Samples},
 		Labels: known(o), Panels: []PanelReport{}, Comparisons: []Comparison{}, Trials: []Trial{}, Left: []Left{}}
 }
 
-// add notes what became of a trial.
 func (r *Report) add(c *cell) {
 	if c.found == nil {
 		r.Left = append(r.Left, Left{Panel: c.panel.name, Case: c.on.Name, Repeat: c.repeat, Why: c.why})
@@ -184,7 +182,6 @@ func (r *Report) add(c *cell) {
 	}
 }
 
-// measure adds the figures of the trials.
 func (r *Report) measure(o *order) {
 	for i := range o.panels {
 		r.Panels = append(r.Panels, r.panel(&o.panels[i], o.draw))
@@ -247,7 +244,6 @@ func offline(s *jury.Settings) bool {
 	return !slices.ContainsFunc(s.Seats, func(seat jury.Seat) bool { return seat.Provider != jury.Offline })
 }
 
-// byTag measures the trials of each tag; none if no case has one.
 func byTag(trials []*Trial, tag func(*Trial) string) []Group {
 	tagged := map[string][]*Trial{}
 	for _, t := range trials {
@@ -326,7 +322,6 @@ func meanCost(list []row) (float64, bool) {
 	return sum / float64(max(1, len(list))), len(list) > 0
 }
 
-// unmeasured says in words what the report does not show.
 func unmeasured(r *Report) []string {
 	list := []string{"Whether the verdicts hold for other agents, trades and models than those of these cases. Cases that a panel or its prompt was tuned on say nothing."}
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -381,7 +376,6 @@ func render(r *Report) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// parts is the report for people, in the order of reading.
 func (r *Report) parts() []Part {
 	head := Part{Text: []string{fmt.Sprintf("%s, %d good and %d failed (%s); %s, %d of them held before.", plural.Of(r.Labels.Cases, "case"), r.Labels.Good, r.Labels.Failed, r.Labels.Source,
 		plural.Of(len(r.Trials), "trial"), r.Settings.Earlier)}, Caption: "Each panel on all cases. Intervals are 95 %, and count cases. Bare length is what the number of messages alone tells",

@@ -21,6 +21,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/config"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	seats "jurat/internal/panel"
@@ -87,8 +88,13 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 
 func (c *runCmd) load(io streams, o *order) error {
 	file := cmp.Or(c.Labels, filepath.Join(c.Cases, labelsFile))
-	labels, err := readLabels(file)
-	if err != nil {
+	doc, err := readFile(file)
+	labels := Labels(nil)
+	if err == nil {
+		labels, err = parseLabels(doc)
+		fault.While(&err, "%s", file)
+	}
+	if fault.While(&err, "reading labels"); err != nil {
 		return hint(err, "'jurat-lab run --help' shows a labels file; nothing was tried")
 	}
 	if o.cases, o.unlabelled, err = loadCases(c.Cases, labels); err != nil {
@@ -237,7 +243,6 @@ func (c *runCmd) write(r *Report, panels []panel) error {
 	return put("report.json", doc, err)
 }
 
-// tellLeft says what has no verdict, and how to go on.
 func (c *runCmd) tellLeft(io streams, r *Report) {
 	if len(r.Left) == 0 {
 		return
@@ -444,7 +449,6 @@ func (l *laboratory) count(ctx context.Context) error {
 	return nil
 }
 
-// afford returns errCeiling once the ceiling is spent.
 func (l *laboratory) afford(ctx context.Context, ceiling int64) error {
 	if ceiling == 0 {
 		return ctx.Err()

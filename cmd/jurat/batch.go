@@ -121,7 +121,6 @@ func (at *attempt) title() string {
 	return at.name
 }
 
-// named is the error with the name of the case before it.
 func (at *attempt) named() error {
 	if at.err == nil || at.title() == "" || strings.HasPrefix(at.err.Error(), at.title()+":") {
 		return at.err
@@ -349,7 +348,6 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 
 func coded(code exitCode) error { return when(code != 0, code) }
 
-// when is how a command ends of which something is so.
 func when(so bool, code exitCode) error {
 	if so {
 		return code
@@ -539,7 +537,6 @@ func (c *trialCmd) readBaseline() error {
 	return hint(err, newBaseline)
 }
 
-// parseBaseline refuses everything but a whole baseline.
 func parseBaseline(doc []byte) (*baseline, error) {
 	var base baseline
 	if err := json.Unmarshal(doc, &base, json.RejectUnknownMembers(true)); err != nil {
@@ -611,7 +608,6 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// unlike names the settings in which two juries differ.
 func unlike(a, b jury.Settings) (names []string, err error) {
 	left, err := membersOf(a)
 	right, failed := membersOf(b)

@@ -132,7 +132,6 @@ func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subje
 	return found, err
 }
 
-// records verifies records and makes evidence of them.
 func (f *caseFlags) records(ctx context.Context, io stdio, name string, file source.ReadSeeker) (*subject.Case, error) {
 	o, err := f.options()
 	card, noCard := f.card()

@@ -449,8 +449,10 @@ func (c *doctorCmd) server() (*url.URL, error) {
 		return c.own()
 	}
 	at := c.URL
-	if _, port, err := net.SplitHostPort(at); err == nil && isPort(port) {
-		at = "http://" + at // as JURAT_ADDR has it
+	if _, port, err := net.SplitHostPort(at); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err == nil {
+			at = "http://" + at // as JURAT_ADDR has it
+		}
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
@@ -458,11 +460,6 @@ func (c *doctorCmd) server() (*url.URL, error) {
 	}
 	u.Path = ""
 	return u, nil
-}
-
-func isPort(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 16)
-	return err == nil
 }
 
 // own is the address of the server that has the same environment as this command.

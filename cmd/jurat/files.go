@@ -95,7 +95,6 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trusted *trust.Trust, er
 	return trusted, hint(err, "give the trust file with --trust FILE; without it, the keys come from the installation in the data folder")
 }
 
-// openRecords opens a record file or a bundle file, also in a statement.
 func openRecords(doc []byte) ([]*evidence.Record, error) {
 	if scitt.Is(doc) {
 		s, err := scitt.Parse(doc)
@@ -186,22 +185,14 @@ type statementExport struct {
 	why     error // of the first one without a receipt
 }
 
-func (s *statementExport) signWith(signers []evidence.Signer) error {
-	i := slices.IndexFunc(signers, func(s evidence.Signer) bool {
+func (s *statementExport) all(ctx context.Context, io stdio, log *installation.Installation, signers []evidence.Signer, records []*evidence.Record) error {
+	n := slices.IndexFunc(signers, func(s evidence.Signer) bool {
 		return s.Info().Algorithm == evidence.ES256 || s.Info().Algorithm == evidence.Ed25519
 	})
-	if i < 0 {
+	if n < 0 {
 		return fmt.Errorf("%w, and this key signs by %s", scitt.ErrAlgorithm, signers[0].Info().Algorithm)
 	}
-	s.signer = signers[i]
-	return nil
-}
-
-func (s *statementExport) all(ctx context.Context, io stdio, log *installation.Installation, signers []evidence.Signer, records []*evidence.Record) error {
-	if err := s.signWith(signers); err != nil {
-		return err
-	}
-	s.log = log
+	s.log, s.signer = log, signers[n]
 	tell := progress(io, "records")
 	for i, r := range records {
 		if err := s.write(ctx, r); err != nil {
@@ -512,7 +503,11 @@ func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed boo
 		if c.DryRun {
 			count = t.New
 		}
-		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.Name, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), count, pick(c.DryRun, "to seal", "sealed"), t.Known, passedOver(t))
+		var skipped remarks
+		skipped.add(t.Wrong > 0, "%d that cannot be read", t.Wrong)
+		skipped.add(t.Changed > 0, "%d that were changed", t.Changed)
+		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.Name, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), count,
+			pick(c.DryRun, "to seal", "sealed"), t.Known, skipped.behind(", "))
 		for _, e := range f.Entries {
 			p.line("  %s  %s  %s, %s%s", e.Chain, e.Place, plural.Of(e.Prompt+e.Answers, "message"), plural.Of(e.Bytes, "byte"), more(e))
 		}
@@ -526,13 +521,6 @@ func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed boo
 		}
 	}
 	io.tellIf(example != "" && !c.DryRun && !failed && anyNew(files), "hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it", quote(example), quote(example))
-}
-
-func passedOver(t *importing.Tally) string {
-	var r remarks
-	r.add(t.Wrong > 0, "%d that cannot be read", t.Wrong)
-	r.add(t.Changed > 0, "%d that were changed", t.Changed)
-	return r.behind(", ")
 }
 
 func more(e importing.Entry) string {

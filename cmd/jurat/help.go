@@ -20,7 +20,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
-	"jurat/internal/ledger/storage"
 	"jurat/internal/names"
 	"jurat/internal/plural"
 	"jurat/internal/stamping"
@@ -76,7 +75,13 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 		_, err := ctx.Stdout.Write([]byte(firstHelp))
 		return err
 	}
-	hideIdle(ctx.Model.Node, command)
+	for _, flag := range ctx.Model.Flags {
+		if flag.Name == "version" {
+			flag.Hidden = true
+		} else if flag.Group != nil && flag.Group.Key == whichOne {
+			flag.Hidden = !usesInstallation(command)
+		}
+	}
 	command.Detail = helps()[command.Path()]
 	if d := command.DefaultCmd; d != nil && d.Hidden {
 		command.Flags = append(command.Flags, d.Flags...) // they are given without its name
@@ -86,17 +91,6 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 
 // whichOne is the group of the flags that say where the installation is.
 const whichOne = "place"
-
-func hideIdle(root, command *kong.Node) {
-	for _, flag := range root.Flags {
-		switch {
-		case flag.Name == "version":
-			flag.Hidden = true
-		case flag.Group != nil && flag.Group.Key == whichOne:
-			flag.Hidden = !usesInstallation(command)
-		}
-	}
-}
 
 func usesInstallation(command *kong.Node) bool {
 	if slices.ContainsFunc(command.Children, usesInstallation) {
@@ -461,7 +455,6 @@ type helperFlag struct {
 	Helper string `name:"token-helper" placeholder:"HELPER" env:"JURAT_TOKEN_HELPER" help:"The program that reaches the token, such as 'jurat-pkcs11 --module FILE --pin-file FILE'. See docs/token.md."`
 }
 
-// use has a token be reached by the helper that is named.
 func (f helperFlag) use(helper *token.Helper) error {
 	if f.Helper == "" {
 		return hint(errors.New("--token: no helper is named"), "--token-helper or JURAT_TOKEN_HELPER says how the token is reached; docs/token.md is about it")
@@ -501,12 +494,9 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{CatchUp: true})
 	io.tellIf(err != nil, "time: asking for what waits: %v", err)
 	for _, o := range outcomes {
-		io.tellIf(o.Records > 0 && i.Timekeeper.Selected(o.Authority), "time: waiting for %s; 'jurat log stamp' asks again%s", owed(o.Owed), because(o.Reason))
+		io.tellIf(o.Records > 0 && i.Timekeeper.Selected(o.Authority), "time: waiting for %s since %s (%s); 'jurat log stamp' asks again%s", o.Authority,
+			evidence.FormatTime(o.Since), plural.Of(o.Records, "record"), because(o.Reason))
 	}
-}
-
-func owed(o storage.Owed) string {
-	return fmt.Sprintf("%s since %s (%s)", o.Authority, evidence.FormatTime(o.Since), plural.Of(o.Records, "record"))
 }
 
 func because(err error) string {

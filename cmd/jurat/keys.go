@@ -125,7 +125,6 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 	return c.list(io, lines, err, &t, "")
 }
 
-// protectionLine says how a key is kept, and whose word that is.
 func protectionLine(p *operator.Protection) string {
 	if p == nil {
 		return ""
@@ -366,21 +365,14 @@ type keysRewrapCmd struct {
 	New string `placeholder:"FILE" help:"Only make a wrapping key, in this new file of mode 0600."`
 }
 
-func newWrappingKey(io stdio, file string) error {
-	text := filestore.Generate()
-	keys, err := filestore.Parse(text)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Create(file, text, 0o600); err != nil {
-		return hintIf(fs.ErrExist, err, "a wrapping key is never overwritten: keys may be wrapped under it")
-	}
-	return io.line("%s", keys)
-}
-
 func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.New != "" {
-		return newWrappingKey(io, c.New)
+		text := filestore.Generate()
+		keys, err := filestore.Parse(text)
+		if err == nil {
+			err = hintIf(fs.ErrExist, atomicfile.Create(c.New, text, 0o600), "a wrapping key is never overwritten: keys may be wrapped under it")
+		}
+		return io.lineUnless(err, "%s", keys)
 	}
 	if a.DB == "" {
 		return hint(errors.New("no database is named: the files in a data folder are not wrapped"), "--db or JURAT_DB names one")

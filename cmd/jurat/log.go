@@ -379,7 +379,6 @@ func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Insta
 	return k.Close()
 }
 
-// steps is progress of several things that have names.
 func steps(io stdio, what string) func(name string, done, total int64) {
 	of := map[string]func(done, total int64){}
 	return func(name string, done, total int64) {

@@ -330,7 +330,6 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	})
 }
 
-// shout says what the log has done, and keeps what shows it.
 func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 	folder, command, err := c.keep(a)
 	if err != nil {

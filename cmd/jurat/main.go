@@ -158,7 +158,6 @@ func hint(err error, format string, args ...any) error {
 	return hinted{err, fmt.Sprintf(format, args...)}
 }
 
-// hintIf adds a hint to an error that is about something.
 func hintIf(about, err error, format string, args ...any) error {
 	if errors.Is(err, about) {
 		return hint(err, format, args...)

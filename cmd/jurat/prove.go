@@ -206,7 +206,9 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, unread err
 	shown := p.shown(added)
 	io.tellIf(shown != nil, "note: the file still shows %s, as the one that you gave did; 'jurat export --withhold' takes texts out", inert(strings.Join(shown, ", ")))
 	if c.Out != "" {
-		return c.say(io, madeOf(proofsOf(p.records), added))
+		return c.say(io, slices.DeleteFunc(proofsOf(p.records), func(one proofOf) bool {
+			return !slices.ContainsFunc(added, func(m *proved) bool { return string(m.statement) == string(one.Statement) })
+		}))
 	}
 	return nil
 }
@@ -301,12 +303,6 @@ func proofsOf(records []*evidence.Record) []proofOf {
 		}
 	}
 	return list
-}
-
-func madeOf(list []proofOf, made []*proved) []proofOf {
-	return slices.DeleteFunc(list, func(one proofOf) bool {
-		return !slices.ContainsFunc(made, func(m *proved) bool { return string(m.statement) == string(one.Statement) })
-	})
 }
 
 func (c *proveCmd) say(io stdio, list []proofOf) error {

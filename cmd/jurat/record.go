@@ -257,22 +257,18 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		io.flush()
 		reason := "it could not say where it listens"
 		if err = io.line("%s", address(l, c.TLSKey)); err == nil {
-			err, reason = serveOTLP(ctx, l, h, log), "it was interrupted"
+			// HTTP/2 comes without TLS, too: so an exporter by gRPC gets an answer, and the log says what it needs instead.
+			protocols := new(http.Protocols)
+			protocols.SetHTTP1(true)
+			protocols.SetHTTP2(true)
+			protocols.SetUnencryptedHTTP2(true)
+			err, reason = serveBy(ctx, l, h, log, protocols), "it was interrupted"
 		}
 		if counts := h.Counts(); counts != "" {
 			reason += "; " + counts
 		}
 		return errors.Join(err, r.Close(context.WithoutCancel(ctx), reason))
 	})
-}
-
-// serveOTLP serves until the context ends. HTTP/2 comes without TLS, too: so an exporter by gRPC gets an answer, and the log says what it needs instead.
-func serveOTLP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	return serveBy(ctx, l, h, log, protocols)
 }
 
 func (c *recordOTLPCmd) check() error {
@@ -389,7 +385,6 @@ func throughVariables(upstreams map[string]recorder.Upstream) {
 	}
 }
 
-// variables are set so that the SDKs ask at an address.
 func variables(base string) (list []string) {
 	for name, v := range recorder.Vendors() {
 		list = append(list, v.Variable+"="+base+"/"+name+v.Path)

@@ -66,23 +66,11 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
+		return a.indexed(ctx, io, i, true, func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Records(ctx, values.get, trials, everything(), by)
 			return c.print(io, list, err)
 		})
 	})
-}
-
-func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installation, do func(*docket.Keeper, *trial.Index) error) error {
-	k, err := a.words(ctx, io, i)
-	if err != nil {
-		return err
-	}
-	trials, err := readTrials(ctx, io, i)
-	if err == nil {
-		err = do(k, trials)
-	}
-	return errors.Join(err, k.Close())
 }
 
 func everything() *docket.Reader { return &docket.Reader{Scope: find.Scope{All: true}} }
@@ -123,7 +111,7 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values soug
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
+		return a.indexed(ctx, io, i, true, func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Recordings(ctx, values.get, trials, everything())
 			return jsonFlag{c.JSON}.answer(io, list, err, func(p *printer) {
 				p.chains(&list)
@@ -138,7 +126,10 @@ func (p *printer) chains(list *api.Recordings) {
 	for i := range list.Recordings {
 		r := &list.Recordings[i]
 		t.row(minute(r.First), minute(r.Last), strings.Join(r.Agents, ", "), r.Acts, from(r.Vantages), r.Chain)
-		gaps := gapsIn(r)
+		var gaps remarks
+		gaps.add(r.Broken > r.Lost, "%d did not come to the end", r.Broken-r.Lost)
+		gaps.add(r.Lost > 0, "%d lost in a crash", r.Lost)
+		gaps.add(r.Missed > 0, "%d passed without a record in this time", r.Missed)
 		t.below(gaps != nil, yellow, "%s", strings.Join(gaps, ", "))
 		t.below(len(r.Models) > 0 || r.Tokens != nil, "", "%s%s", strings.Join(r.Models, ", "), tokensOf(r))
 		for n := range r.Trials {
@@ -160,13 +151,6 @@ func from(list []evidence.Vantage) string {
 	return joined(list, ", ", func(v evidence.Vantage) string {
 		return map[evidence.Vantage]string{evidence.Proxy: "bytes", evidence.ProxyMITM: "bytes", evidence.InProcess: "in the program", evidence.Telemetry: "second hand", evidence.Examiner: "asked"}[v]
 	})
-}
-
-func gapsIn(r *api.Recording) (gaps remarks) {
-	gaps.add(r.Broken > r.Lost, "%d did not come to the end", r.Broken-r.Lost)
-	gaps.add(r.Lost > 0, "%d lost in a crash", r.Lost)
-	gaps.add(r.Missed > 0, "%d passed without a record in this time", r.Missed)
-	return gaps
 }
 
 func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) error {
@@ -197,7 +181,6 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) 
 
 const lookForMore = "'jurat log fsck' looks for more of the kind"
 
-// read reads a part of a chain.
 func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder) (*docket.ChainPart, error) {
 	table, err := config.BuiltInPrices(time.Now())
 	if err != nil {

@@ -206,7 +206,6 @@ func (c *trialCmd) markdownRow(at *attempt) string {
 	return fmt.Sprintf("| %s | %s | %s | %d | %s |\n", pick(c.code(at) == 0, "✅", "❌"), code(at.title()), r.FinalVerdict, r.FinalScore, pick(notes == "", "", code(notes)))
 }
 
-// markdownDetail says why a case fails. It is "" for one that does not.
 func (c *trialCmd) markdownDetail(at *attempt) string {
 	if c.code(at) == 0 {
 		return ""

@@ -71,7 +71,6 @@ func actsOn(i *installation.Installation) *acts.Acts {
 	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now})
 }
 
-// printSealed prints the proof of what was sealed, unless that failed.
 func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done, err error) error {
 	if err != nil {
 		return actHint(err)

@@ -81,7 +81,6 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 	return openid.New(ctx, c)
 }
 
-// roles reads what groups may do. It refuses rules that name no group or no role.
 func (f *oidcFlags) roles() (map[string][]access.Role, error) {
 	all := map[string][]access.Role{}
 	for _, rule := range f.RoleOf {
@@ -216,7 +215,6 @@ const uncounted = 128 << 20
 // trialsPart is which part of the memory trials may hold: half is for requests, and the rest for everything else.
 const trialsPart = 4
 
-// tracing is nil where no collector is named.
 func (c *serveCmd) tracing(log *slog.Logger) (*tracing.Tracing, error) {
 	if c.OTLP == "" {
 		return nil, nil

@@ -200,7 +200,6 @@ func (io stdio) tellIf(applies bool, format string, args ...any) {
 	}
 }
 
-// fail says what went wrong, and what to do next.
 func (io stdio) fail(what, hint string) {
 	if m, ok := io.err.(*messages); ok && m.log != nil {
 		var more []any
@@ -296,7 +295,6 @@ func (o outlet) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// bare is the outlet, byte for byte.
 func bare(out io.Writer) io.Writer {
 	if o, ok := out.(outlet); ok {
 		return outlet{to: o.to}
@@ -334,7 +332,6 @@ func (io stdio) print(file marshaler, err error) error { return io.document(file
 
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// fileOf is what stands in a file, unless making it failed.
 func fileOf(file marshaler, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -419,7 +416,6 @@ func show(args []any) {
 	}
 }
 
-// terminalOf is the terminal behind a writer, or nil.
 func terminalOf(out io.Writer) *os.File {
 	if m, ok := out.(*messages); ok && m.lossy != nil {
 		out = m.lossy.to
@@ -479,7 +475,6 @@ func (p *lossyWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flush waits until what was written is out, for as long as that may take.
 func (p *lossyWriter) flush() {
 	late, written := time.After(lastLines), make(chan struct{})
 	select {

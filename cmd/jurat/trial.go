@@ -322,17 +322,14 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return hint(err, "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 		}
-		return c.tellOutcome(io, v.Outcome, result.Offline)
+		o := v.Outcome
+		err = c.answer(io, o, nil, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
+		code := codeIf(o.Failed(), o.Passed()) // which no longer needs a person's decision
+		if err == nil && code == 0 && result.Offline && o.By == jury.ByJury {
+			code, err = c.rulesCode(io)
+		}
+		return cmp.Or(err, coded(code))
 	})
-}
-
-func (c *trialCmd) tellOutcome(io stdio, o *jury.TrialOutcome, rules bool) error {
-	err := c.answer(io, o, nil, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
-	code := codeIf(o.Failed(), o.Passed()) // which no longer needs a person's decision
-	if err == nil && code == 0 && rules && o.By == jury.ByJury {
-		code, err = c.rulesCode(io)
-	}
-	return cmp.Or(err, coded(code))
 }
 
 // rulesCode is the exit code of a safe_pass that rules gave and no person: 0 only where rules are said to be wanted.

@@ -101,28 +101,29 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return flagError(err)
 	}
-	return a.with(ctx, func(i *installation.Installation) (err error) {
-		k := &docket.Keeper{Ledger: i.Ledger}
-		if q.NeedsIndex() {
-			k, err = a.words(ctx, io, i)
-		}
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, k.Close()) }()
-		trials, err := readTrials(ctx, io, i)
-		if err != nil {
-			return err
-		}
-		list, err := k.Trials(ctx, values.get, trials, &docket.Reader{})
-		return c.print(io, list, flagError(err))
+	return a.with(ctx, func(i *installation.Installation) error {
+		return a.indexed(ctx, io, i, q.NeedsIndex(), func(k *docket.Keeper, trials *trial.Index) error {
+			list, err := k.Trials(ctx, values.get, trials, &docket.Reader{})
+			return c.print(io, list, flagError(err))
+		})
 	})
 }
 
-func readTrials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {
+// indexed does something with the index of words, if that is needed, and with that of trials.
+func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installation, words bool, do func(*docket.Keeper, *trial.Index) error) (err error) {
+	k := &docket.Keeper{Ledger: i.Ledger}
+	if words {
+		k, err = a.words(ctx, io, i)
+	}
+	if err != nil {
+		return err
+	}
 	x := trial.NewIndex(i.Ledger, nil)
 	x.Progress = progress(io, "reading the trials of the log")
-	return x, x.Follow(ctx)
+	if err = x.Follow(ctx); err == nil {
+		err = do(k, x)
+	}
+	return errors.Join(err, k.Close())
 }
 
 // Files in a data folder that are made again from the log: the index of words, and the queue.
@@ -131,7 +132,6 @@ const (
 	workFile  = "work.db"
 )
 
-// words opens the index of words, and brings it up to date.
 func (a *app) words(ctx context.Context, io stdio, i *installation.Installation) (*docket.Keeper, error) {
 	k := &docket.Keeper{Ledger: i.Ledger, Path: filepath.Join(a.Data, indexFile)}
 	x, err := k.Open(ctx)

@@ -117,7 +117,6 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 	return ids
 }
 
-// printTrust prints a trust file, unless making it failed.
 func printTrust(file *trust.Trust, err error, io stdio) error {
 	if err != nil {
 		return err
@@ -200,7 +199,6 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	return printTrust(file, nil, io)
 }
 
-// derive reads the folder, and says on stderr what was left out and which lists are out of date.
 func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived, error) {
 	files, err := eutrust.Read(os.DirFS(c.Lists))
 	if err != nil {

@@ -360,7 +360,6 @@ func (c *explainCmd) Run(io stdio) error {
 	return p.err
 }
 
-// timeline prints records that follow each other, if the report has an answer about that.
 func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 	asked := slices.DeleteFunc(slices.Clone(report.Guarantees), func(f verify.Finding) bool {
 		return f.Guarantee != verify.Chain && f.Guarantee != verify.HumanReview && f.Guarantee != verify.GivenOn

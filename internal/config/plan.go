@@ -124,16 +124,12 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 func (p *Plan) RoundsFor(c Care) int {
 	otherwise := defaultRounds
 	switch {
-	case p.onlyRules() && p.Judge != nil:
+	case p.Judge != nil && (p.Offline || !slices.ContainsFunc(p.Seats, func(c Chair) bool { return c.Provider != Rules })):
 		otherwise = 0
 	case c == Quick:
 		otherwise--
 	}
 	return first(otherwise, p.said)
-}
-
-func (p *Plan) onlyRules() bool {
-	return p.Offline || !slices.ContainsFunc(p.Seats, func(c Chair) bool { return c.Provider != Rules })
 }
 
 func first[T any](otherwise T, said ...*T) T {
@@ -215,7 +211,6 @@ func (f *File) judge(model string) Seat {
 	return s
 }
 
-// vendorOf returns the vendor that a model's name shows; "" if it shows none.
 func vendorOf(model string) Provider {
 	for _, v := range []struct {
 		prefix string

@@ -273,7 +273,6 @@ type rule struct {
 	want string
 }
 
-// demand returns an error for the first rule that is not kept.
 func demand(here jsontext.Pointer, rules []rule) error {
 	for _, r := range rules {
 		if !r.kept {
@@ -357,16 +356,12 @@ func checkURL(here jsontext.Pointer, text string, withKey bool) error {
 	if err != nil {
 		u = new(url.URL)
 	}
+	ip, noIP := netip.ParseAddr(u.Hostname())
 	return demand(here, []rule{
 		{u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"), "", "want an http or https URL"},
 		{u.User == nil && u.RawQuery == "" && u.Fragment == "", "", "want a URL without user, password, query or fragment, because records hold it"},
-		{u.Scheme != "http" || !withKey || loopback(u.Hostname()), "", "want https: over http the key would cross the network unencrypted"},
+		{u.Scheme != "http" || !withKey || u.Hostname() == "localhost" || noIP == nil && ip.IsLoopback(), "", "want https: over http the key would cross the network unencrypted"},
 	})
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func checkPrice(here jsontext.Pointer, p *Price) error {
