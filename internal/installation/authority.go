@@ -40,7 +40,6 @@ const (
 	authorityYears = 10
 
 	rootCertificate      = "root.pem"
-	rootKey              = "root.key"
 	authorityCertificate = "authority.pem"
 	authorityKey         = "authority.key"
 )
@@ -51,68 +50,73 @@ type Token struct {
 	Helper string // the program that reaches it: see token.Helper.Use
 }
 
+// A founding makes the files of a new installation. It keeps its first error, after which it makes nothing.
+type founding struct {
+	Config
+	helper *token.Helper
+	id     string // that tells the installation from others
+	now    time.Time
+	files  []filestore.File
+	err    error
+}
+
 // firstFiles returns the files of a new installation: the root certificate, which readers trust, the time-stamping one, their keys, and the log's key.
 func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestore.File, error) {
 	var random [8]byte
 	rand.Read(random[:]) // never fails
-	id := hex.EncodeToString(random[:])
-	now := clock(c)().UTC().Truncate(time.Second)
-	rootSigner, rootText, err := newKey(ctx, c.Token, helper, "jurat-root-"+id)
-	if err != nil {
-		return nil, fmt.Errorf("making the authority's root key: %w", err)
-	}
-	root, err := certify(rootSigner, id, now, rootYears, timestamp.NewRoot)
-	if err != nil {
-		return nil, err
-	}
-	leafSigner, leafText, err := newKey(ctx, c.Token, helper, "jurat-authority-"+id)
-	if err != nil {
-		return nil, fmt.Errorf("making the authority's key: %w", err)
-	}
-	leaf, err := certify(leafSigner, id, now, authorityYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
-		return timestamp.NewCertificate(c, root, rootSigner)
+	f := &founding{Config: c, helper: helper, id: hex.EncodeToString(random[:]), now: clock(c)().UTC().Truncate(time.Second)}
+	signer, root := f.certified(ctx, "root", "root key", rootYears, timestamp.NewRoot)
+	f.certified(ctx, "authority", "key", authorityYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
+		return timestamp.NewCertificate(c, root, signer)
 	})
-	if err != nil {
-		return nil, err
+	if f.err != nil {
+		return nil, f.err
 	}
 	// The log's key is never on a token: checkpoints demand Ed25519, and helpers sign with ES256 and RS256.
-	private, public, err := note.GenerateKey(nil, logName+id)
+	private, public, err := note.GenerateKey(nil, logName+f.id)
 	if err != nil {
 		return nil, fmt.Errorf("making the log's key: %w", err)
 	}
-	certificate := func(c *x509.Certificate) []byte {
-		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
-	}
-	return []filestore.File{
-		{Name: path.Join(AuthorityFolder, rootCertificate), Content: certificate(root)}, {Name: path.Join(AuthorityFolder, rootKey), Content: rootText},
-		{Name: path.Join(AuthorityFolder, authorityCertificate), Content: certificate(leaf)}, {Name: path.Join(AuthorityFolder, authorityKey), Content: leafText},
-		{Name: LogKeyFile, Content: []byte(private + "\n" + public + "\n")}}, nil
+	return append(f.files, filestore.File{Name: LogKeyFile, Content: []byte(private + "\n" + public + "\n")}), nil
 }
 
-// newKey makes a P-256 key, in a file, or on a token under a name. It returns the text of its file, too.
-func newKey(ctx context.Context, on *Token, helper *token.Helper, name string) (key crypto.Signer, text []byte, err error) {
+// certified makes a P-256 key, in a file or on a token, and its certificate. That names the installation: where readers trust many, the name of a token's
+// issuer leads to one root.
+func (f *founding) certified(ctx context.Context, kind, what string, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (crypto.Signer, *x509.Certificate) {
+	if f.err != nil {
+		return nil, nil
+	}
+	key, text, err := f.newKey(ctx, "jurat-"+kind+"-"+f.id)
+	if err != nil {
+		f.err = fmt.Errorf("making the authority's %s: %w", what, err)
+		return nil, nil
+	}
+	var serial [16]byte
+	rand.Read(serial[:])           // never fails
+	serial[0] = serial[0]&0x7f | 1 // a positive number of 16 bytes (RFC 5280, section 4.1.2.2)
+	certificate, err := issue(timestamp.CertificateConfig{Key: key, Operator: f.id, Serial: new(big.Int).SetBytes(serial[:]), NotBefore: f.now, NotAfter: f.now.AddDate(years, 0, 0)})
+	if f.err = err; err == nil {
+		f.files = append(f.files, filestore.File{Name: path.Join(AuthorityFolder, kind+".pem"), Content: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})},
+			filestore.File{Name: path.Join(AuthorityFolder, kind+".key"), Content: text})
+	}
+	return key, certificate
+}
+
+// newKey makes a key, in a file, or on a token under a name. It returns the text of its file, too.
+func (f *founding) newKey(ctx context.Context, name string) (key crypto.Signer, text []byte, err error) {
 	var reference *token.Reference
-	if on != nil {
-		helper.Use(on.Helper)
-		found, err := helper.FindOrGenerate(ctx, token.Named(on.URI, name), evidence.ES256)
+	if on := f.Token; on != nil {
+		f.helper.Use(on.Helper)
+		found, err := f.helper.FindOrGenerate(ctx, token.Named(on.URI, name), evidence.ES256)
 		if err != nil {
 			return nil, nil, err
 		}
 		reference = &found
 	}
 	if text, err = keys.Text(evidence.ES256, reference); err == nil {
-		key, _, _, err = helper.ParseKey(text)
+		key, _, _, err = f.helper.ParseKey(text)
 	}
 	return key, text, err
-}
-
-// certify names the installation in the certificate: where readers trust many, the name of a token's issuer leads to one root.
-func certify(key crypto.Signer, installation string, now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, error) {
-	var serial [16]byte
-	rand.Read(serial[:])           // never fails
-	serial[0] = serial[0]&0x7f | 1 // a positive number of 16 bytes (RFC 5280, section 4.1.2.2)
-	return issue(timestamp.CertificateConfig{Key: key, Operator: installation, Serial: new(big.Int).SetBytes(serial[:]),
-		NotBefore: now, NotAfter: now.AddDate(years, 0, 0)})
 }
 
 func openAuthority(ctx context.Context, files filestore.Store, helper *token.Helper, now func() time.Time) (*stamping.Own, error) {
@@ -208,12 +212,6 @@ func (i *Installation) history(read func(*ledger.Ledger, context.Context) (*keys
 		}
 		return read(i.Ledger, ctx)
 	}
-}
-
-// canDemand returns an error if a trust file cannot demand these witnesses.
-func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Settings) error {
-	_, err := i.trustNow(ctx, witnesses)
-	return err
 }
 
 // trust makes a trust file that demands these witnesses; nil: those of the settings.

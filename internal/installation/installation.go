@@ -174,7 +174,11 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
 	i.Apart.Operator = i.operator()
-	i.Witnesses = &witness.Asker{Files: i.Files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
+	i.Witnesses = &witness.Asker{Files: i.Files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now,
+		Check: func(ctx context.Context, demanded *witness.Settings) error {
+			_, err := i.trustNow(ctx, demanded)
+			return err
+		}}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.Files, Now: i.now}
 	if err := i.begin(ctx, config.Store); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())

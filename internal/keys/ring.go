@@ -147,7 +147,7 @@ func NewRing(config Config) (*Ring, error) {
 		return nil, errors.New("opening keyring: no file store")
 	}
 	config.Algorithm = cmp.Or(config.Algorithm, evidence.ES256)
-	if first := firstAlgorithms(); !slices.Contains(first, config.Algorithm) {
+	if first := slices.DeleteFunc(evidence.Algorithms(), evidence.Algorithm.PostQuantum); !slices.Contains(first, config.Algorithm) {
 		return nil, fmt.Errorf("opening keyring: algorithm %q cannot be a first key's, want one of %v", config.Algorithm, first)
 	}
 	if config.Now == nil {
@@ -166,11 +166,6 @@ func NewRing(config Config) (*Ring, error) {
 		config.Known = config.History
 	}
 	return &Ring{config: config, loaded: map[place]*Held{}, listed: map[string]*Held{}}, nil
-}
-
-// firstAlgorithms returns the algorithms of first keys.
-func firstAlgorithms() []evidence.Algorithm {
-	return slices.DeleteFunc(evidence.Algorithms(), evidence.Algorithm.PostQuantum)
 }
 
 func randomKey(algorithm evidence.Algorithm) (crypto.Signer, error) {

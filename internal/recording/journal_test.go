@@ -257,10 +257,7 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 			known := log.acts(evidence.ObservedCall)[0].RecordID
 			began := time.Date(2026, 11, 27, 10, 0, 30, 0, time.UTC)
 			for n := range 2 {
-				if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: began, Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
-					Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
-					t.Fatal(err)
-				}
+				d.begins(t, fmt.Sprint("c", n), began, bodyOfText(fmt.Sprint("call ", n)))
 			}
 			d.crash()
 			d.recorder.journal.writer.Wait()
@@ -343,10 +340,7 @@ func TestDamagedIntent(t *testing.T) {
 		folder, log := t.TempDir(), &shelf{}
 		d := newDesk(t, folder, log, nil)
 		for n := range 2 {
-			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
-				Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
-				t.Fatal(err)
-			}
+			d.begins(t, fmt.Sprint("c", n), time.Now(), bodyOfText(fmt.Sprint("call ", n)))
 		}
 		d.crash()
 		d.recorder.journal.writer.Wait()
@@ -381,9 +375,7 @@ func TestLook(t *testing.T) {
 	}
 	d := newDesk(t, folder, log, func(c *Config) { c.Mode, c.Agent = relay.Open, "mia" })
 	for range 2 {
-		if _, _, err := d.call(question(false, user("hello"))); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(false, user("hello")))
 	}
 	waitFor(t, func() bool { p := look(); return p.State.Sealed == 2 && p.Open == 0 })
 	p := look()
@@ -391,9 +383,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	log.fail(errors.New("the log is out of order"))
-	if _, _, err := d.call(question(false, user("hello"))); err != nil {
-		t.Fatal(err)
-	}
+	d.passes(t, question(false, user("hello")))
 	waitFor(t, func() bool { return look().State.Waiting == 1 })
 	if p := look(); p.Open != 1 || !strings.Contains(p.State.Trouble, "out of order") || p.Oldest.IsZero() {
 		t.Errorf("%+v", p)
@@ -402,10 +392,7 @@ func TestLook(t *testing.T) {
 	waitFor(t, func() bool { s := look().State; return s.Waiting == 0 && s.Sealed == 3 && s.Trouble == "" })
 
 	body := &relay.Body{Bytes: 5, SHA256: evidence.DigestOf([]byte("hello"))}
-	if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy, Header: http.Header{},
-		Request: body}); err != nil {
-		t.Fatal(err)
-	}
+	d.begins(t, "c1", time.Now(), body)
 	d.crash()
 	before := disktest.Tree(t, folder)
 	if p := look(); p.Running || p.Open != 1 || p.About.Recorder != "witness" {
@@ -471,7 +458,7 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 			folder, log := t.TempDir(), &shelf{}
 			d := newDesk(t, folder, log, func(c *Config) { c.InTheRecord = true })
 			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.A2A, ID: "c1", Began: time.Now(), Method: "POST", Path: "/", Origin: "https://api.example", Vantage: evidence.Proxy,
-				Header: http.Header{"A2a-Version": {"1.0"}}, Request: d.recorderBody(t, "hello")}); err != nil {
+				Header: http.Header{"A2a-Version": {"1.0"}}, Request: bodyOfText("hello")}); err != nil {
 				t.Fatal(err)
 			}
 			d.crash()

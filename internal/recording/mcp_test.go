@@ -175,7 +175,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 // settles waits until all that could not be sealed is.
 func (d *desk) settles() {
 	d.t.Helper()
-	for deadline := time.Now().Add(time.Minute); d.recorder.unsealed.trouble() != nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); d.recorder.state().Trouble != ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			d.t.Fatal("acts still wait to be sealed")
 		}

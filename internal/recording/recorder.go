@@ -132,7 +132,8 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 	r.stop()
 	r.done.Wait()
 	err := r.settle(ctx)
-	if n := r.gaps.count() + int64(r.unsealed.count()); err != nil && n > 0 {
+	waiting, _ := r.unsealed.state()
+	if n := r.gaps.count() + int64(waiting); err != nil && n > 0 {
 		err = fmt.Errorf("%s could not be sealed, and the log does not count them: %w", plural.Of(n, "call"), err)
 	}
 	calls := r.calls.Load() // nothing else counts calls any more
@@ -175,7 +176,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if call.Upgrade != "" {
 		return nil, relay.ErrUpgrade
 	}
-	if why := r.unsealed.trouble(); why != nil && r.Mode == relay.Closed {
+	if _, why := r.unsealed.state(); why != nil && r.Mode == relay.Closed {
 		return nil, fmt.Errorf("calls are not passed on until the log seals again: %w", why)
 	}
 	if r.Mode == relay.Closed && r.InPlace != nil {

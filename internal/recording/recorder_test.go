@@ -233,6 +233,13 @@ func (d *desk) crash() {
 	d.recorder.release()
 }
 
+// passes makes a call that must pass.
+func (d *desk) passes(t *testing.T, body string, header ...string) {
+	t.Helper()
+	_, _, err := d.call(body, header...)
+	must.Do(t, err)
+}
+
 // call asks the provider through the recorder.
 func (d *desk) call(body string, header ...string) (status int, answer string, err error) {
 	d.t.Helper()
@@ -322,7 +329,7 @@ func TestClosedModeWithoutALog(t *testing.T) {
 			t.Errorf("%d, %s, %v: want 503", status, answer, err)
 		}
 		log.fail(nil)
-		waitFor(t, func() bool { return d.recorder.unsealed.trouble() == nil })
+		waitFor(t, func() bool { return d.recorder.state().Trouble == "" })
 		log.fail(errors.New("the disk is full"))
 	}
 	must.Equal(t, d.asked, 2)
@@ -388,23 +395,14 @@ func TestOpenModeWithoutALog(t *testing.T) {
 
 // TestCrash: wherever a recorder dies, each call that began is in the log once when the next one has begun.
 func TestCrash(t *testing.T) {
-	begin := func(t *testing.T, d *desk, call string) relay.Exchange {
-		body := d.recorderBody(t, "hello")
-		e, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: call, Began: time.Now(), Vantage: evidence.Proxy, Origin: "https://api.example", Method: "POST", Path: "/v1/chat/completions",
-			Header: http.Header{}, Request: body})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
 	for name, steps := range map[string]func(*testing.T, *desk){
-		"before the provider is asked": func(t *testing.T, d *desk) { begin(t, d, "c1") },
+		"before the provider is asked": func(t *testing.T, d *desk) { d.begins(t, "c1", time.Now(), bodyOfText("hello")) },
 		"while the answer is under way": func(t *testing.T, d *desk) {
-			begin(t, d, "c1")
+			d.begins(t, "c1", time.Now(), bodyOfText("hello"))
 			must.Do(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"), []byte("data: half of"), 0o600))
 		},
 		"when the record is in the log": func(t *testing.T, d *desk) {
-			e := begin(t, d, "c1").(*exchange)
+			e := d.begins(t, "c1", time.Now(), bodyOfText("hello")).(*exchange)
 			a := d.recorder.actOf(e.intent)
 			a.At, a.Ended, a.ChainID = time.Now(), evidence.Complete, "c"
 			a.Request = &observed.Body{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}
@@ -433,10 +431,16 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// recorderBody is the copy of a body.
-func (d *desk) recorderBody(t *testing.T, text string) *relay.Body {
-	t.Helper()
+// bodyOfText is the copy of a body.
+func bodyOfText(text string) *relay.Body {
 	return &relay.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text))}
+}
+
+// begins has the recorder begin a call of a model.
+func (d *desk) begins(t *testing.T, id string, began time.Time, request *relay.Body) relay.Exchange {
+	t.Helper()
+	return must.Get(d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: id, Began: began, Method: "POST", Path: "/x",
+		Origin: "https://api.example", Vantage: evidence.Proxy, Header: http.Header{}, Request: request}))(t)
 }
 
 // TestCrashOfAnotherRecorder: what a recorder left is sealed in its own name, also by a recorder of another name. If its keys do not sign any more, the record says whose call it was.
@@ -444,10 +448,7 @@ func TestCrashOfAnotherRecorder(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		folder, log := t.TempDir(), &shelf{}
 		one := newDesk(t, folder, log, func(c *Config) { c.Name = "first" })
-		if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
-			Header: http.Header{}, Request: one.recorderBody(t, "hello")}); err != nil {
-			t.Fatal(err)
-		}
+		one.begins(t, "c1", time.Now(), bodyOfText("hello"))
 		one.crash()
 		if refused {
 			log.refuse = func(d *evidence.Draft) error {
@@ -488,7 +489,7 @@ func TestActThatIsRefused(t *testing.T) {
 		}
 	}
 	call := &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://" + strings.Repeat("x", 200), Vantage: evidence.Proxy, Header: http.Header{},
-		Request: d.recorderBody(t, "hello")}
+		Request: bodyOfText("hello")}
 	_, err := d.recorder.Begin(t.Context(), call)
 	if refusal, is := errors.AsType[*relay.Refusal](err); !is || refusal.Status != http.StatusBadRequest {
 		t.Errorf("a long origin: %v", err)
@@ -513,10 +514,7 @@ func TestActThatIsRefused(t *testing.T) {
 func TestLivingRecorderIsLeftAlone(t *testing.T) {
 	folder, log := t.TempDir(), &shelf{}
 	one := newDesk(t, folder, log, nil)
-	if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy, Header: http.Header{},
-		Request: one.recorderBody(t, "hello")}); err != nil {
-		t.Fatal(err)
-	}
+	one.begins(t, "c1", time.Now(), bodyOfText("hello"))
 	newDesk(t, folder, log, nil).end()
 	if calls := log.acts(evidence.ObservedCall); len(calls) != 0 {
 		t.Errorf("%d calls are said to be lost", len(calls))
@@ -565,9 +563,7 @@ func TestAttempts(t *testing.T) {
 			if counts {
 				header = []string{"X-Stainless-Retry-Count", fmt.Sprint(attempt)}
 			}
-			if _, _, err := d.call(question(false, messages...), header...); err != nil {
-				t.Fatal(err)
-			}
+			d.passes(t, question(false, messages...), header...)
 		}
 		for attempt := range 3 {
 			ask(attempt, user("hello"))
@@ -597,19 +593,13 @@ func TestConversationInTheLog(t *testing.T) {
 	d := newDesk(t, t.TempDir(), log, nil)
 	messages := []string{user("hello")}
 	for n := range 3 {
-		if _, _, err := d.call(question(n == 1, messages...)); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(n == 1, messages...))
 		messages = append(messages, agent(fmt.Sprintf("answer %d", len(messages))), user("go on"))
 	}
 	for n := range 2 {
-		if _, _, err := d.call(question(false, user("other")), "X-Stainless-Retry-Count", fmt.Sprint(n)); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(false, user("other")), "X-Stainless-Retry-Count", fmt.Sprint(n))
 	}
-	if _, _, err := d.call(question(false, user("named")), "Jurat-Chain", "ticket 7"); err != nil {
-		t.Fatal(err)
-	}
+	d.passes(t, question(false, user("named")), "Jurat-Chain", "ticket 7")
 	d.end()
 	for _, chain := range log.asked { // a conversation that begins is in no log
 		if chain != "recorded/mia/ticket 7" && !strings.HasPrefix(chain, "recorder/") {
@@ -646,9 +636,7 @@ func TestContextIsKeptOnce(t *testing.T) {
 		messages = append(messages, user(fmt.Sprintf("%d: %s", n, long)))
 		q := question(false, messages...)
 		longest = max(longest, len(q))
-		if _, _, err := d.call(q); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, q)
 		messages = append(messages, agent(fmt.Sprintf("answer %d", len(messages))))
 	}
 	d.end()
@@ -675,9 +663,7 @@ func TestHeartbeat(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Heartbeat = 5 * time.Millisecond })
 	for range 3 {
-		if _, _, err := d.call(question(false, user("hello"))); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(false, user("hello")))
 	}
 	total := func() (n int64) {
 		for _, e := range log.events(t, observed.Heartbeat) {
@@ -722,9 +708,7 @@ func TestStopCounts(t *testing.T) {
 		c.Now = func() time.Time { return time.Date(2026, 1, 1, 0, 0, int(seconds.Add(1)), 0, time.UTC) }
 	})
 	for range 2 {
-		if _, _, err := d.call(question(false, user("hello"))); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(false, user("hello")))
 	}
 	log.fail(errors.New("the disk is full"))
 	if _, _, err := d.call(question(false, user("last"))); err == nil {
@@ -747,9 +731,7 @@ func TestSignsThoughTheClockIsSetBack(t *testing.T) {
 			return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(-time.Duration(seconds.Add(1)) * time.Second)
 		}
 	})
-	if _, _, err := d.call(question(false, user("hello"))); err != nil {
-		t.Fatal(err)
-	}
+	d.passes(t, question(false, user("hello")))
 	waitFor(t, func() bool { return len(log.events(t, observed.Heartbeat)) > 2 })
 	d.end()
 	signs(t, log, 1)
@@ -785,9 +767,7 @@ func TestEncodedAnswerThatBreaksOff(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			io.WriteString(w, body)
 		}
-		if _, _, err := d.call(question(true, user("Is it?")), "Accept-Encoding", "gzip"); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(true, user("Is it?")), "Accept-Encoding", "gzip")
 	}
 	d.end()
 	calls := log.acts(evidence.ObservedCall)
@@ -834,9 +814,7 @@ func TestLargeBodiesAreKept(t *testing.T) {
 				}
 				io.WriteString(w, test.body)
 			}
-			if _, _, err := d.call(question(false, user("Is it?")), "Accept-Encoding", "gzip"); err != nil {
-				t.Fatal(err)
-			}
+			d.passes(t, question(false, user("Is it?")), "Accept-Encoding", "gzip")
 			d.end()
 			call := log.acts(evidence.ObservedCall)[0]
 			o, missing := call.Observed.Response, strings.Join(call.Observed.Missing, "\n")
@@ -872,9 +850,7 @@ func TestSealedThoughTheLogErred(t *testing.T) {
 	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode = relay.Open })
 	messages := []string{user("hello")}
 	for n := range 2 {
-		if _, _, err := d.call(question(false, messages...)); err != nil {
-			t.Fatal(err)
-		}
+		d.passes(t, question(false, messages...))
 		waitFor(t, func() bool { return len(log.acts(evidence.ObservedCall)) > n }) // open mode hands out the answer before
 		messages = append(messages, agent(fmt.Sprintf("answer %d", len(messages))), user("go on"))
 	}

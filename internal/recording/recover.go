@@ -243,8 +243,9 @@ type State struct {
 const stateFile = "state.json"
 
 func (r *Recorder) state() State {
-	s := State{Sealed: r.sealed.Load(), Waiting: r.unsealed.count(), Missed: r.gaps.count()}
-	if why := r.unsealed.trouble(); why != nil {
+	waiting, why := r.unsealed.state()
+	s := State{Sealed: r.sealed.Load(), Waiting: waiting, Missed: r.gaps.count()}
+	if why != nil {
 		s.Trouble = why.Error()
 	}
 	return s

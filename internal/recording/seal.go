@@ -163,35 +163,29 @@ func (u *unsealed) add(l late, why error) bool {
 	return true
 }
 
-func (u *unsealed) trouble() error {
+// state returns how many acts wait, and why.
+func (u *unsealed) state() (waiting int, why error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.why
+	return len(u.acts), u.why
 }
 
-func (u *unsealed) count() int {
+// next drops the first act, if it is sealed, and returns the one that is the first then; nil: none is left.
+func (u *unsealed) next(sealed bool) *late {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(u.acts)
-}
-
-func (u *unsealed) first() (late, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.acts) == 0 {
-		return late{}, false
+	if sealed {
+		u.bytes -= sizeOf(&u.acts[0].act)
+		u.acts[0] = late{}
+		u.acts = u.acts[1:]
 	}
-	return u.acts[0], true
+	if len(u.acts) == 0 {
+		return nil
+	}
+	return new(u.acts[0])
 }
 
-func (u *unsealed) removeFirst() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.bytes -= sizeOf(&u.acts[0].act)
-	u.acts[0] = late{}
-	u.acts = u.acts[1:]
-}
-
+// works says that the log seals again, unless acts wait.
 func (u *unsealed) works() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -248,15 +242,10 @@ func (r *Recorder) catchUp(ctx context.Context) {
 }
 
 func (r *Recorder) settle(ctx context.Context) error {
-	for {
-		l, there := r.unsealed.first()
-		if !there {
-			break
-		}
+	for l := r.unsealed.next(false); l != nil; l = r.unsealed.next(true) {
 		if err := r.seal(ctx, l.id, l.act); err != nil {
 			return err
 		}
-		r.unsealed.removeFirst()
 		r.recorded(l.id)
 	}
 	if err := r.sealGaps(ctx); err != nil {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -186,7 +187,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 		t.query = t.upstream.keep(header, t.query)
 		t.force = false
 	}
-	call, err := h.described(Call{Vantage: evidence.Proxy, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
+	call, err := h.described(Call{Vantage: evidence.Proxy, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: cmp.Or(t.upstream.Speaks, Models),
 		Method: req.Method, Path: t.path, Token: token, Chain: chain, Custody: t.upstream.custody(), Upgrade: upgradeOf(req.Header)}, header, t.query)
 	if err != nil {
 		return nil, err

@@ -91,14 +91,6 @@ func (u Upstream) versioned(path string) string {
 	return u.Version + "/" + path
 }
 
-// protocol is what the callers of an upstream speak.
-func (u Upstream) protocol() *Protocol {
-	if u.Speaks == nil {
-		return Models
-	}
-	return u.Speaks
-}
-
 // custody reports whether the relay holds the key.
 func (u Upstream) custody() bool { return u.Key != "" }
 

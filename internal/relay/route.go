@@ -127,10 +127,8 @@ func checkPath(path string) error {
 			return refuse(http.StatusBadRequest, "the path must have no element that is '.' or '..'")
 		}
 	}
-	for _, b := range []byte(plain) {
-		if b < 0x20 || b == 0x7f {
-			return refuse(http.StatusBadRequest, "the path must have no control characters")
-		}
+	if strings.ContainsFunc(plain, func(c rune) bool { return c < 0x20 || c == 0x7f }) {
+		return refuse(http.StatusBadRequest, "the path must have no control characters")
 	}
 	return nil
 }

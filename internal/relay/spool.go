@@ -177,17 +177,6 @@ func (s *spool) request(id, encoding string, maxDecoded int64) *Body {
 	return b
 }
 
-// hide makes the key under which the file is written. It is gone with the process.
-func (b *Body) hide() (err error) {
-	if !b.hidden {
-		return nil
-	}
-	key := make([]byte, 32)
-	rand.Read(key)
-	b.block, err = aes.NewCipher(key)
-	return err
-}
-
 // crossed encrypts or decrypts what stands at an offset. The key is for this file alone, and each byte is written once.
 func (b *Body) crossed(p []byte, at int64) []byte {
 	if b.block == nil {
@@ -246,9 +235,13 @@ func (b *Body) store(p []byte) error {
 }
 
 // toFile moves what is in memory to a new file.
-func (b *Body) toFile() error {
-	if err := b.hide(); err != nil {
-		return err
+func (b *Body) toFile() (err error) {
+	if b.hidden { // under a key that is gone with the process
+		key := make([]byte, 32)
+		rand.Read(key)
+		if b.block, err = aes.NewCipher(key); err != nil {
+			return err
+		}
 	}
 	file, err := os.OpenFile(filepath.Join(b.spool.folder, b.name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

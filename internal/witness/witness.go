@@ -229,7 +229,7 @@ func parse(text string) (operator.Checkpoint, error) {
 // grow replaces the remembered tree by a larger one, if the remembered tree is its beginning. It returns a time at which no larger tree was
 // known. It checks the proof before it locks the file, so that one log's proof does not delay other logs.
 func (w *Witness) grow(ctx context.Context, r Request, head operator.Checkpoint) (at time.Time, err error) {
-	known, err := last(ctx, w.db, head.Origin)
+	known, err := last(ctx, w.db.QueryRowContext, head.Origin)
 	if err != nil {
 		return at, err
 	}
@@ -247,7 +247,7 @@ func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint,
 		return at, fmt.Errorf("remembering the checkpoint: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	now, err := last(ctx, tx, head.Origin)
+	now, err := last(ctx, tx.QueryRowContext, head.Origin)
 	if err != nil {
 		return at, err
 	}
@@ -266,16 +266,11 @@ func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint,
 	return at, nil
 }
 
-// rows is a database, or a transaction in it.
-type rows interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// last returns the largest tree of a log that was cosigned, or an empty tree.
-func last(ctx context.Context, from rows, origin string) (operator.Checkpoint, error) {
+// last returns the largest tree of a log that was cosigned, or an empty tree. query reads from the database, or in a transaction.
+func last(ctx context.Context, query func(context.Context, string, ...any) *sql.Row, origin string) (operator.Checkpoint, error) {
 	known := operator.Checkpoint{Origin: origin, Root: operator.EmptyRoot()}
 	var root []byte
-	err := from.QueryRowContext(ctx, `SELECT size, root FROM logs WHERE origin = ?`, origin).Scan(&known.Size, &root)
+	err := query(ctx, `SELECT size, root FROM logs WHERE origin = ?`, origin).Scan(&known.Size, &root)
 	if errors.Is(err, sql.ErrNoRows) {
 		return known, nil
 	}
@@ -366,15 +361,7 @@ func (w *Witness) Handler(log *slog.Logger) http.Handler {
 }
 
 // statuses are the HTTP statuses that C2SP tlog-witness assigns to errors.
-var statuses = []struct {
-	is     error
-	status int
-}{
-	{ErrMalformed, http.StatusBadRequest},
-	{ErrUnknownLog, http.StatusNotFound},
-	{ErrSignature, http.StatusForbidden},
-	{ErrProof, http.StatusUnprocessableEntity},
-}
+var statuses = map[error]int{ErrMalformed: http.StatusBadRequest, ErrUnknownLog: http.StatusNotFound, ErrSignature: http.StatusForbidden, ErrProof: http.StatusUnprocessableEntity}
 
 func (w *Witness) refuse(out http.ResponseWriter, r *http.Request, log *slog.Logger, body string, err error) {
 	if conflict, is := errors.AsType[*ConflictError](err); is {
@@ -388,14 +375,14 @@ func (w *Witness) refuse(out http.ResponseWriter, r *http.Request, log *slog.Log
 		_, _ = fmt.Fprintf(out, "%d\n", conflict.Size)
 		return
 	}
-	for _, s := range statuses {
-		if errors.Is(err, s.is) {
-			if s.is == ErrProof { // the log signed this checkpoint, so it is kept, although anyone may have sent it with a false proof
+	for is, status := range statuses {
+		if errors.Is(err, is) {
+			if is == ErrProof { // the log signed this checkpoint, so it is kept, although anyone may have sent it with a false proof
 				log.Error("not cosigned", "why", clip(err.Error()), "signed", w.evidenceIn(body))
 			} else {
 				log.Info("not cosigned", "why", clip(err.Error()))
 			}
-			http.Error(out, err.Error(), s.status)
+			http.Error(out, err.Error(), status)
 			return
 		}
 	}
