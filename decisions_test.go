@@ -18,7 +18,7 @@ import (
 
 // reference holds the sections of package docs that describe and decide nothing, so that the table does not name them.
 var reference = map[string][]string{
-	"jury":                  {"A trial", "What a juror's answer must be", "Agreement", "Methods"},
+	"jury":                  {"A trial"},
 	"timestamp":             {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
 	"trustlist":             {"From the Official Journal to a service", "What a list does not say"},
 	"internal/ca":           {"What a certificate says", "Lists"},

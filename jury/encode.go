@@ -28,10 +28,13 @@ func EncodeBody(body any) ([]byte, error) {
 // DecodeBody reads the body of an act of a trial. It is strict: a missing or additional member is an error, and what
 // it decodes encodes to the same document. The submission has no body here.
 func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
-	body := newBody(action) // nil for another action: nothing can be read into it
 	form, err := evidence.Canonical(doc)
 	if err != nil {
 		return nil, fmt.Errorf("reading body of %s: %w", action, err)
+	}
+	var body any // nil for another action: nothing can be read into it
+	if of := bodies[action]; of != nil {
+		body = reflect.New(of).Interface()
 	}
 	if err := json.Unmarshal(form, body, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reading body of %s: %w", action, evidence.Steady(err))
@@ -47,27 +50,10 @@ func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
 	return body, nil
 }
 
-func newBody(action evidence.ActionType) any {
-	switch action {
-	case evidence.PhaseOpening:
-		return new(Opening)
-	case evidence.Evaluation:
-		return new(Evaluation)
-	case evidence.Statement:
-		return new(Statement)
-	case evidence.Absence:
-		return new(Absent)
-	case evidence.ConsensusCheck:
-		return new(Check)
-	case evidence.JudgeOpinion:
-		return new(Opinion)
-	case evidence.FinalJudgment:
-		return new(Judgment)
-	case evidence.TrialClosing:
-		return new(Closing)
-	}
-	return nil
-}
+// bodies are the types of the acts' bodies.
+var bodies = map[evidence.ActionType]reflect.Type{evidence.PhaseOpening: reflect.TypeFor[Opening](), evidence.Evaluation: reflect.TypeFor[Evaluation](),
+	evidence.Statement: reflect.TypeFor[Statement](), evidence.Absence: reflect.TypeFor[Absent](), evidence.ConsensusCheck: reflect.TypeFor[Check](),
+	evidence.JudgeOpinion: reflect.TypeFor[Opinion](), evidence.FinalJudgment: reflect.TypeFor[Judgment](), evidence.TrialClosing: reflect.TypeFor[Closing]()}
 
 // difference returns the path of the first member in which a sealed value differs from the right one, and how it
 // differs. Both are "" if the values are equal.

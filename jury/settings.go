@@ -29,7 +29,7 @@ const Offline = "offline"
 
 // Validate returns the first error in the settings, as a *FieldError.
 func (s *Settings) Validate() error {
-	return cmp.Or(s.checkSeats(), s.checkJudge(), s.checkWeights(), s.checkRubric(), s.checkNumbers(), s.checkEncoding())
+	return cmp.Or(s.checkSeats(), s.checkJudge(), s.checkWeights(), s.checkRubric(), s.checkNumbers())
 }
 
 func (s *Settings) checkSeats() error {
@@ -82,7 +82,9 @@ func (seat *Seat) check(field string) error {
 	if _, err := object(seat.Parameters); err != nil {
 		return wrong(field+".parameters", "%v", err)
 	}
-	return nil
+	ended := cmp.Or(seat.Ended, new(Ended))
+	return cmp.Or(checkUTF8(field+".roleName", seat.RoleName), checkUTF8(field+".roleFocus", seat.RoleFocus), checkUTF8(field+".provider", seat.Provider),
+		checkUTF8(field+".model", seat.Model), checkUTF8(field+".ended.on", ended.On), checkUTF8(field+".ended.successor", ended.Successor))
 }
 
 func (s *Settings) checkRubric() error {
@@ -99,7 +101,7 @@ func (s *Settings) checkRubric() error {
 		case axis.Veto < 0 || axis.Veto > axis.Max:
 			err = wrong(field+".veto", "%d: want 0 to %d points", axis.Veto, axis.Max)
 		default:
-			err = axis.checkLevels(field)
+			err = cmp.Or(axis.checkLevels(field), checkUTF8(field+".description", axis.Description))
 		}
 		if err != nil {
 			return err
@@ -164,27 +166,6 @@ func (s *Settings) weights() []int {
 		weights[i] = s.Weights[seat.JurorID]
 	}
 	return weights
-}
-
-// checkEncoding refuses text that JSON cannot carry.
-func (s *Settings) checkEncoding() error {
-	var err error
-	for i := range s.Seats {
-		err = cmp.Or(err, s.Seats[i].checkEncoding(fmt.Sprintf("seats[%d].", i)))
-	}
-	if s.Judge != nil {
-		err = cmp.Or(err, s.Judge.checkEncoding("judge."))
-	}
-	for i, axis := range s.Rubric {
-		err = cmp.Or(err, checkUTF8(fmt.Sprintf("rubric[%d].description", i), axis.Description))
-	}
-	return err
-}
-
-func (seat *Seat) checkEncoding(field string) error {
-	ended := cmp.Or(seat.Ended, new(Ended))
-	return cmp.Or(checkUTF8(field+"roleName", seat.RoleName), checkUTF8(field+"roleFocus", seat.RoleFocus), checkUTF8(field+"provider", seat.Provider),
-		checkUTF8(field+"model", seat.Model), checkUTF8(field+"ended.on", ended.On), checkUTF8(field+"ended.successor", ended.Successor))
 }
 
 // checkName applies the rules of sealed payloads to a name, so that no trial stops because a name cannot be sealed.

@@ -334,7 +334,7 @@ func (p *Plan) PriceOf(c *Chair) (llm.Price, bool) {
 	case c.Provider == Rules:
 		return llm.Price{Model: "rules"}, true
 	case c.Price != nil:
-		return llm.Price{Model: c.Model, Input: c.Price.Input, Cached: c.Price.Cached, Output: c.Price.Output}, true
+		return llm.Price{Model: c.Model, Rates: llm.Rates{Input: c.Price.Input, Cached: c.Price.Cached, Output: c.Price.Output}}, true
 	}
 	if price, ok := p.Prices.Of(c.Model); ok {
 		return price, true

@@ -151,7 +151,7 @@ func TestPartWithFaults(t *testing.T) {
 	}
 }
 
-var prices = llm.Prices{{Model: "gpt-4o", Input: 2, Cached: 1, Output: 8}}
+var prices = llm.Prices{{Model: "gpt-4o", Rates: llm.Rates{Input: 2, Cached: 1, Output: 8}}}
 
 // call is what a recorder saw of one call to a server of chat completions.
 func call(n int, chain, agent, request, response string) observed.Act {

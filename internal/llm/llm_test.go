@@ -159,8 +159,8 @@ func TestRetryAfter(t *testing.T) {
 
 // TestPrices: a call costs what the model that answered costs, by the kinds of its tokens. What cannot be told is unknown.
 func TestPrices(t *testing.T) {
-	prices := Prices{{Model: "gpt-4o", Input: 2.5, Cached: 1.25, Output: 10}, {Model: "gpt-4o-mini", Input: 0.15, Output: 0.6}, {Model: "gpt-4o-2024-05-13", Input: 5, Output: 15},
-		{Model: "haiku", Input: 1, Cached: 0.1, Write: 1.25, WriteHour: 2, Output: 5, Over: 1000, Long: &LongPrice{Input: 10, Output: 50}}, {Model: "sonnet", Input: 3, Output: 15, Over: 1000}}
+	prices := Prices{{Model: "gpt-4o", Rates: Rates{Input: 2.5, Cached: 1.25, Output: 10}}, {Model: "gpt-4o-mini", Rates: Rates{Input: 0.15, Output: 0.6}}, {Model: "gpt-4o-2024-05-13", Rates: Rates{Input: 5, Output: 15}},
+		{Model: "haiku", Rates: Rates{Input: 1, Cached: 0.1, Write: 1.25, WriteHour: 2, Output: 5}, Over: 1000, Long: &Rates{Input: 10, Output: 50}}, {Model: "sonnet", Rates: Rates{Input: 3, Output: 15}, Over: 1000}}
 	must.Do(t, prices.Check())
 	const unknown = -1
 	for _, tt := range []struct {
@@ -198,7 +198,7 @@ func TestPrices(t *testing.T) {
 			t.Errorf("%s, answered by %s, %+v: %d, want %d", tt.asked, tt.answered, tt.usage, got, tt.want)
 		}
 	}
-	for _, bad := range []Price{{Input: 1}, {Model: "m", Input: -1}, {Model: "m", Output: math.NaN()}, {Model: "m", Cached: math.Inf(1)}} {
+	for _, bad := range []Price{{Rates: Rates{Input: 1}}, {Model: "m", Rates: Rates{Input: -1}}, {Model: "m", Rates: Rates{Output: math.NaN()}}, {Model: "m", Rates: Rates{Cached: math.Inf(1)}}} {
 		if (Prices{bad}).Check() == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
@@ -300,11 +300,11 @@ func TestPurse(t *testing.T) {
 	must.Fail(t, ErrSpent)(p.Reserve(1))
 	first(10)
 	first(10) // a second settlement has no effect
-	must.Equal(t, p.Spent(), 40)
+	must.Equal(t, p.spent, 40)
 	must.Fail(t, ErrSpent)(p.Reserve(31))
 	second(80) // more than was reserved
-	if _, err := p.Reserve(0); !errors.Is(err, ErrSpent) || p.Spent() != 120 {
-		t.Errorf("beyond the ceiling: %v, %d spent", err, p.Spent())
+	if _, err := p.Reserve(0); !errors.Is(err, ErrSpent) || p.spent != 120 {
+		t.Errorf("beyond the ceiling: %v, %d spent", err, p.spent)
 	}
 }
 
@@ -313,8 +313,8 @@ func TestPurseOfNegativeNumbers(t *testing.T) {
 	p := NewPurse(10, 0)
 	settle := must.Get(p.Reserve(-50))(t)
 	settle(-50)
-	if _, err := p.Reserve(11); !errors.Is(err, ErrSpent) || p.Spent() != 0 {
-		t.Errorf("%v, %d spent", err, p.Spent())
+	if _, err := p.Reserve(11); !errors.Is(err, ErrSpent) || p.spent != 0 {
+		t.Errorf("%v, %d spent", err, p.spent)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestPurseOfMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if spent := p.Spent(); spent > 1000 || spent < 994 {
+	if spent := p.spent; spent > 1000 || spent < 994 {
 		t.Errorf("%d spent of 1000", spent)
 	}
 }

@@ -54,32 +54,20 @@ func (p *Purse) Reserve(estimate int64) (settle func(actual int64), err error) {
 	}, nil
 }
 
-// Spent returns the cost of all finished calls, and what was spent before.
-func (p *Purse) Spent() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.spent
-}
-
 // A Price is the cost of a model's tokens, in US dollars per million tokens, as its vendor publishes it.
 type Price struct {
-	Model     string  `json:"model"`
+	Model string `json:"model"`
+	Rates
+	Over int64  `json:"over,omitzero"` // a question of more tokens has the rates Long; 0: all have these
+	Long *Rates `json:"long,omitzero"` // nil: unknown
+}
+
+// Rates are what tokens cost, in the terms of Price.
+type Rates struct {
 	Input     float64 `json:"input"`               // of tokens read
 	Cached    float64 `json:"cached,omitzero"`     // of tokens read from the cache; 0: as Input
 	Write     float64 `json:"write,omitzero"`      // of tokens written to the cache, for minutes; 0: unknown
 	WriteHour float64 `json:"write_hour,omitzero"` // for an hour; 0: unknown
-	Output    float64 `json:"output"`
-
-	Over int64      `json:"over,omitzero"` // a question of more tokens has the price Long; 0: all have this one
-	Long *LongPrice `json:"long,omitzero"` // nil: unknown
-}
-
-// A LongPrice is the price of the tokens of a long question, in the terms of Price.
-type LongPrice struct {
-	Input     float64 `json:"input"`
-	Cached    float64 `json:"cached,omitzero"`
-	Write     float64 `json:"write,omitzero"`
-	WriteHour float64 `json:"write_hour,omitzero"`
 	Output    float64 `json:"output"`
 }
 
@@ -128,7 +116,7 @@ func (p Price) Cost(u Usage) (cost int64, known bool) {
 		if p.Long == nil {
 			return 0, false
 		}
-		p.Input, p.Cached, p.Write, p.WriteHour, p.Output = p.Long.Input, p.Long.Cached, p.Long.Write, p.Long.WriteHour, p.Long.Output
+		p.Rates = *p.Long
 	}
 	if u.OtherPrice || u.Written > 0 && p.Write == 0 || u.WrittenHour > 0 && p.WriteHour == 0 {
 		return 0, false

@@ -369,7 +369,7 @@ func conversationOf(t testing.TB, from, n int64, events []docket.RecordedAct, re
 				return
 			}
 		}
-	}, docket.PartOrder{From: from, N: n, Prices: llm.Prices{{Model: "gpt-4o", Input: 2.5, Output: 10}}, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
+	}, docket.PartOrder{From: from, N: n, Prices: llm.Prices{{Model: "gpt-4o", Rates: llm.Rates{Input: 2.5, Output: 10}}}, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
 	check(t, err)
 	part.Events = events
 	proofs := map[string]RecordedProof{}

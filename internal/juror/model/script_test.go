@@ -196,7 +196,7 @@ func seat(t testing.TB, m llm.Model) *Juror {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var mu sync.Mutex
-	j, err := New(Config{Model: m, Settings: llm.Settings{Model: "model-1", MaxTokens: 500}, Prices: llm.Prices{{Model: "model-1", Input: 1, Output: 10}}, Now: func() time.Time {
+	j, err := New(Config{Model: m, Settings: llm.Settings{Model: "model-1", MaxTokens: 500}, Prices: llm.Prices{{Model: "model-1", Rates: llm.Rates{Input: 1, Output: 10}}}, Now: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(7 * time.Millisecond)
