@@ -250,9 +250,7 @@ type Replayed struct {
 	Result      Result    // as far as the acts go: its judgment counts if Judged
 	Phase       Phase     // the phase opened last; "" before the first opening
 	RoundNumber int       // the round opened last; 0 outside the discussion
-	Open        *Round    // the round that has no consensus check yet; nil if there is none
 	Waiting     []string  // who was asked and has no act yet, by seat
-	Standing    []Vote    // each seat's current position and score; null position: none yet
 	Acts        int       // including the submission
 	Judged      bool      // the final judgment is there
 	Finished    bool      // the closing is there
@@ -273,17 +271,13 @@ func Replay(material evidence.Digest, acts []Act) (*Replayed, error) {
 
 // State returns the state of the trial so far, as a copy.
 func (t *Tally) State() *Replayed {
-	r := &Replayed{Result: t.result(), Waiting: t.Waiting(), Standing: []Vote{}, Acts: t.acts, Finished: t.closed}
+	r := &Replayed{Result: t.result(), Waiting: t.Waiting(), Acts: t.acts, Finished: t.closed}
 	s := t.last()
 	if s == nil {
 		return r
 	}
 	r.Settings = clone(t.settings)
 	r.Phase, r.RoundNumber = s.Phase, s.RoundNumber
-	r.Standing = votesOf(t.settings.Seats, t.now())
-	if s.Phase == Discussion && s.outcome == nil {
-		r.Open = new(clone(t.round(s)))
-	}
 	r.Judged = s.Phase == Judging && s.outcome != nil
 	return r
 }
