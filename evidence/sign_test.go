@@ -179,9 +179,7 @@ func TestOtherEncodings(t *testing.T) {
 	public, signer := testKey(t, ES256).Public(), testSigner(t, ES256)
 	right := must.Get(signer.Sign([]byte("payload")))(t)
 	r, s, err := sigkey.ParseECDSA(right)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	n := elliptic.P256().Params().N
 	raw := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 	for name, signature := range map[string][]byte{

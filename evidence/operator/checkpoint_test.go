@@ -22,9 +22,7 @@ func logKey(t *testing.T, name string) (note.Signer, note.Verifier) {
 	t.Helper()
 	seed := strings.NewReader(strings.Repeat(name+" key of a test ", 8))
 	private, public, err := note.GenerateKey(seed, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	verifier := must.Get(note.NewVerifier(public))(t)
 	return signer, verifier
@@ -524,9 +522,7 @@ func signedAsLog(t *testing.T, c *Cosigner, text string) string {
 func testLog(t *testing.T) (note.Signer, string) {
 	t.Helper()
 	private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{9}, 64)), "example.com/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	return signer, public
 }

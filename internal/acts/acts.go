@@ -193,24 +193,20 @@ func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*
 	}
 	done.Record, err = a.config.Ledger.Accept(ctx, signed)
 	if errors.Is(err, ledger.ErrDuplicate) {
-		return a.acceptedBefore(ctx, signed, done, err)
+		record, failed := a.config.Ledger.RecordByDigest(ctx, signed.Digest)
+		switch {
+		case failed == nil:
+			done.Record, done.Before = record, true
+			return done, nil
+		case !errors.Is(failed, ledger.ErrNotFound):
+			err = failed
+		}
+		return nil, err
 	}
 	if errors.Is(err, ledger.ErrRefused) || refusedKeys(err) { // the keys are part of the request
 		err = fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	return done, err
-}
-
-func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done *Done, cause error) (*Done, error) {
-	record, err := a.config.Ledger.RecordByDigest(ctx, signed.Digest)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, cause
-	}
-	if err != nil {
-		return nil, err
-	}
-	done.Record, done.Before = record, true
-	return done, nil
 }
 
 // staleKeys reports whether an actor cannot seal by what this process knows of its keys. Another process may have changed that since.

@@ -116,9 +116,7 @@ func TestMayManage(t *testing.T) {
 	jurors, _ := jurattest.Panel()
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Submitter: "sam",
 		Settings: jurattest.Settings(jury.MajorityVote), Jurors: jurors}, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	on := acts.New(acts.Config{Ledger: h.Ledger, Opened: private{}, Now: time.Now})
 	for _, tt := range []struct {
 		by   acts.Party

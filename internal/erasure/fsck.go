@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -48,9 +49,12 @@ func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 		if err != nil {
 			return err
 		}
+		f.mu.Lock()
 		for _, pointer := range body.Pointers {
-			f.erased(Name(body.Record, pointer), r.Payload.RecordID)
+			name := Name(body.Record, pointer)
+			f.acts[name] = min(cmp.Or(f.acts[name], r.Payload.RecordID), r.Payload.RecordID)
 		}
+		f.mu.Unlock()
 	}
 	for _, pointer := range r.Payload.SealedApart {
 		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.keeper.holds(ctx, r, pointer)}
@@ -59,14 +63,6 @@ func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 		f.mu.Unlock()
 	}
 	return nil
-}
-
-func (f *Fsck) erased(name, act string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if known, ok := f.acts[name]; !ok || act < known {
-		f.acts[name] = act
-	}
 }
 
 // holds returns an error if a member of a record cannot be disclosed.

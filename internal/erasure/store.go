@@ -107,10 +107,10 @@ func (v *Store) Keep(ctx context.Context, record *evidence.Record) error {
 	var values []storage.Value
 	for _, pointer := range record.Payload.SealedApart {
 		value, err := sealed(record, pointer)
-		if err == nil && value.Key == nil {
-			err = v.note(ctx, value)
-		} else {
+		if value.Key != nil {
 			values = append(values, value)
+		} else if err = v.values.Add(ctx, []storage.Value{value}); errors.Is(err, fs.ErrExist) { // noted by another process, or by this one before a crash
+			err = nil
 		}
 		if err != nil {
 			return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
@@ -133,14 +133,6 @@ func sealed(record *evidence.Record, pointer string) (value storage.Value, err e
 	rand.Read(value.Key) // never fails
 	value.Sealed, err = seal(value.Key, bound(record.Digest, pointer), &record.Disclosures[i])
 	return value, err
-}
-
-// note stores that the actor keeps a value, unless another process, or this one before a crash, has done so.
-func (v *Store) note(ctx context.Context, note storage.Value) error {
-	if err := v.values.Add(ctx, []storage.Value{note}); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
 }
 
 // Forget destroys the values of a record that the log did not accept. Notes that the actor keeps a value stay: without salts of its own, the

@@ -459,9 +459,7 @@ func (h *town) event(t *testing.T, e *observed.Event) {
 func (h *town) seen(t *testing.T) (chain string) {
 	t.Helper()
 	for r, err := range h.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if r.Payload.Observed != nil {
 			chain = r.Payload.ChainID
 		}

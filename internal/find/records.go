@@ -182,7 +182,7 @@ func (s *searching) candidates(ctx context.Context, in *Scope) (query string, ar
 	}
 	if len(terms) > 0 {
 		from, at = "words CROSS JOIN records ON place = words.rowid", "words.rowid"
-		add(true, "words MATCH ?", with(terms...))
+		add(true, "words MATCH ?", strings.Join(terms, " AND "))
 	}
 	if q.Oldest {
 		order, after = "", " > ?"

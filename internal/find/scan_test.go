@@ -48,16 +48,12 @@ type town struct {
 func (h *town) try(t *testing.T) {
 	t.Helper()
 	card, conversation, err := examples.Read(examples.Names()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	on, err := subject.New(card, conversation)
 	if err == nil {
 		on, err = subject.New(bytes.ReplaceAll(card, []byte(on.Card.Name), []byte(pick(h.r, cardNames))), conversation)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: jurattest.Settings(pick(h.r, methods)), Submitter: pick(h.r, submitters),
 		Now: func() time.Time { return jurattest.Start.Add(-time.Duration(h.r.IntN(5*24)) * time.Hour) }}
 	c.Settings.Collaborative = false
@@ -116,9 +112,7 @@ func scanOf(t *testing.T, h *jurattest.House) *scan {
 	t.Helper()
 	s, byChain := &scan{passages: map[*evidence.Record][]passage{}}, map[string]*scanned{}
 	for r, err := range h.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s.records = append(s.records, r.Record)
 		for _, p := range find.Passages(&r.Payload) {
 			s.passages[r.Record] = append(s.passages[r.Record], passage{find.Fold(p.Text), p.Said()})

@@ -340,8 +340,6 @@ func (x *Index) piecesOf(folded string) (terms []string) {
 	return terms
 }
 
-func with(terms ...string) string { return strings.Join(terms, " AND ") }
-
 // withText returns the places of the records with a term that may have a text, by chain.
 func (x *Index) withText(ctx context.Context, term, text string) (_ map[string][]int64, err error) {
 	defer fault.While(&err, "searching the log")
@@ -351,7 +349,7 @@ func (x *Index) withText(ctx context.Context, term, text string) (_ map[string][
 	}
 	found, err := list(ctx, x.db, func(a *at) []any { return []any{&a.place, &a.chain} },
 		"SELECT place, chain FROM words CROSS JOIN records ON place = words.rowid WHERE words MATCH ? ORDER BY words.rowid",
-		with(append(x.piecesOf(text), term)...))
+		strings.Join(append(x.piecesOf(text), term), " AND "))
 	places := map[string][]int64{}
 	for _, a := range found {
 		places[a.chain] = append(places[a.chain], a.place)

@@ -15,21 +15,22 @@ import (
 // maxInWork bounds the bytes in work at once. It is large enough to keep every core busy.
 const maxInWork = 64 << 20
 
+type outcome[R any] struct {
+	result R
+	err    error
+}
+
 // Do works on many items at once, on all cores, and passes the results to take in the order of the items. It
 // holds only a few items at a time, and fewer if they are large: their total by weigh is at most maxInWork bytes, or
 // there is only one. Do ends with the first error of take, or of next unless that is io.EOF. It never runs two
 // calls of next, or two of take, at the same time. It recovers a panic of next or work in its own goroutine and
 // returns it as a *fault.Error.
 func Do[T, R any](next func() (T, error), weigh func(T) int, work func(T) R, take func(R) error) error {
-	type outcome struct {
-		result R
-		err    error
-	}
 	type slot struct {
 		thing  T
 		weight int64
 		err    error
-		done   chan outcome
+		done   chan outcome[R]
 	}
 	workers := runtime.GOMAXPROCS(0)
 	todo, inTurn := make(chan *slot), make(chan *slot, 4*workers)
@@ -40,7 +41,7 @@ func Do[T, R any](next func() (T, error), weigh func(T) int, work func(T) R, tak
 		defer close(inTurn)
 		defer close(todo)
 		for {
-			s := &slot{done: make(chan outcome, 1)}
+			s := &slot{done: make(chan outcome[R], 1)}
 			s.err = fault.Guard(func() (err error) { s.thing, err = next(); return err })
 			if s.err == io.EOF {
 				return
@@ -65,7 +66,7 @@ func Do[T, R any](next func() (T, error), weigh func(T) int, work func(T) R, tak
 	for range workers {
 		running.Go(func() {
 			for s := range todo {
-				var o outcome
+				var o outcome[R]
 				o.err = fault.Guard(func() error { o.result = work(s.thing); return nil })
 				s.done <- o
 			}
@@ -92,10 +93,6 @@ func Do[T, R any](next func() (T, error), weigh func(T) int, work func(T) R, tak
 // Each works on a list of items as Do does, and passes the results to take in the order of the items. It ends with the first error of work
 // or take.
 func Each[T, R any](items []T, work func(T) (R, error), take func(R) error) error {
-	type outcome struct {
-		result R
-		err    error
-	}
 	next := 0
 	return Do(func() (item T, err error) {
 		if next == len(items) {
@@ -103,10 +100,10 @@ func Each[T, R any](items []T, work func(T) (R, error), take func(R) error) erro
 		}
 		next++
 		return items[next-1], nil
-	}, func(T) int { return 0 }, func(item T) outcome {
-		r, err := work(item)
-		return outcome{r, err}
-	}, func(o outcome) error {
+	}, func(T) int { return 0 }, func(item T) (o outcome[R]) {
+		o.result, o.err = work(item)
+		return o
+	}, func(o outcome[R]) error {
 		if o.err != nil {
 			return o.err
 		}

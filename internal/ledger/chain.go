@@ -308,7 +308,7 @@ func (k *knownLinks) gather(ctx context.Context, r *evidence.Record) (*judging, 
 		if digest.IsZero() {
 			continue
 		}
-		found, err := k.find(func() (storage.Row, error) { return k.store.ByDigest(ctx, digest) })
+		found, err := placed(k.store.ByDigest(ctx, digest))
 		if err != nil {
 			return nil, err
 		}
@@ -322,9 +322,8 @@ func (k *knownLinks) gather(ctx context.Context, r *evidence.Record) (*judging, 
 	return j, k.subjects(ctx, &r.Payload, j)
 }
 
-// find returns a record, or nil if it is missing or has expired.
-func (k *knownLinks) find(by func() (storage.Row, error)) (*placedLink, error) {
-	row, err := by()
+// placed returns the link of a row, or nil if it is missing or has expired.
+func placed(row storage.Row, err error) (*placedLink, error) {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExpired) || err == nil && row.Entry != nil {
 		return nil, nil
 	}
@@ -349,7 +348,7 @@ func (k *knownLinks) subjects(ctx context.Context, p *evidence.Payload, j *judgi
 	}
 	for id := range about {
 		for range maxReviewed {
-			found, err := k.find(func() (storage.Row, error) { return k.store.ByRecordID(ctx, id) })
+			found, err := placed(k.store.ByRecordID(ctx, id))
 			if err != nil {
 				return err
 			}

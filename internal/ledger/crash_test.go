@@ -160,9 +160,7 @@ func (f folder) goesOn(t *testing.T, acknowledged []string) {
 	if errors.Is(err, ledger.ErrNoLog) && len(acknowledged) == 0 {
 		l, err = f.create(t), nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	wantOnce(t, l, acknowledged)
 	wantError(t, l.CanAppend(t.Context()), nil)
 	seal(t, l, "")
@@ -434,9 +432,7 @@ func workFaulty(t *testing.T, c ledger.Config) (acknowledged []string) {
 // opener returns functions that make an empty store, and that open the same one as the next process would.
 func opener(t *testing.T, f folder) (create, open func() storage.Store) {
 	closing := func(s storage.Store, err error) storage.Store {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}

@@ -272,9 +272,7 @@ func wantOnce(t testing.TB, l *ledger.Ledger, ids []string) {
 	t.Helper()
 	times := map[string]int{}
 	for r, err := range l.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		times[r.Payload.RecordID]++
 	}
 	for _, id := range ids {

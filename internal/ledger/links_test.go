@@ -390,9 +390,7 @@ func TestReviewsThatWouldBeRefuted(t *testing.T) {
 		p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "noa", Timestamp: "2025-12-31T23:59:30Z", OriginalResponseID: original.Payload.RecordID, ApprovalStatus: evidence.Approved}
 		test.change(&p)
 		draft, err := evidence.NewDraft(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		_, _, err = h.Ledger.Bind(t.Context(), draft)
 		var field *evidence.FieldError
 		if got := errors.As(err, &field); got != (test.field != "") || got && field.Field != test.field {
@@ -421,9 +419,7 @@ func TestDamagedEndIsNoEmptyChain(t *testing.T) {
 		_, err := l.SealLast(t.Context(), operator.AccessChain, actor, evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", ChainID: operator.AccessChain, Response: body})
 		return err
 	}
-	if err := again(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, again())
 	before := must(l.Size(t.Context()))
 	if err := again(); !errors.Is(err, ledger.ErrDamaged) || must(l.Size(t.Context())) != before {
 		t.Errorf("%v, and the log grew by %d", err, must(l.Size(t.Context()))-before)

@@ -72,9 +72,7 @@ func wantOwing(t testing.TB, l *ledger.Ledger, want string) {
 func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 	t.Helper()
 	for r, err := range l.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		if r.Payload.ActionType != evidence.LateStamp {
 			continue
 		}

@@ -316,7 +316,8 @@ func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (_ *eviden
 	return record, nil
 }
 
-// mayEnter is mayEnter after the clock has caught up with the records that this one follows, and returns what the clock says.
+// mayEnter refuses what no new record may say, though older records in the log may say it. If need be, the clock first catches up with the
+// records that this one follows. It returns what the clock says.
 func (l *Ledger) mayEnter(ctx context.Context, record *evidence.Record, now time.Time) (time.Time, error) {
 	if notAhead(record, now) != nil {
 		if _, err := l.catchUp(ctx, &record.Payload); err != nil {
@@ -324,22 +325,17 @@ func (l *Ledger) mayEnter(ctx context.Context, record *evidence.Record, now time
 		}
 		now = l.cfg.Now()
 	}
-	return now, mayEnter(record, now)
-}
-
-// mayEnter refuses what no new record may say, though older records in the log may say it.
-func mayEnter(record *evidence.Record, now time.Time) error {
 	if err := notAhead(record, now); err != nil {
-		return err
+		return now, err
 	}
 	// The actor's own name was checked when its first key was made or registered. The next agent's name is only
 	// claimed here.
 	if next := record.Payload.NextAgent; next != "" {
 		if err := names.Check(next); err != nil {
-			return &evidence.FieldError{Field: "next_agent", Reason: err.Error()}
+			return now, &evidence.FieldError{Field: "next_agent", Reason: err.Error()}
 		}
 	}
-	return nil
+	return now, nil
 }
 
 // nothingOpen refuses a record with an open text that must always be sealed apart for its actor: the text would be

@@ -284,9 +284,7 @@ func (p *loaded) wantInLog(l *ledger.Ledger, head storage.Head) {
 	places, chains := map[string]int64{}, map[string]int64{}
 	var page []*evidence.Record
 	for r, err := range l.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		id, at := r.Payload.RecordID, int64(len(places))
 		if !p.sent[id] {
 			t.Errorf("record %s at %d was never sent", id, at)

@@ -246,9 +246,7 @@ func TestReviewOfAnExpiredActWithoutKeyEvent(t *testing.T) {
 func seqs(t testing.TB, list iter.Seq2[ledger.Counted, error], seq func(evidence.LogCounts) int64) (numbers []int64) {
 	t.Helper()
 	for c, err := range list {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		if c.Record == nil || c.Record.Digest != c.Digest || c.Record.Payload.RecordID != c.RecordID {
 			t.Fatalf("record %d is %+v", c.Index, c)
 		}
@@ -388,9 +386,7 @@ func (b *blinded) InChain(ctx context.Context, chain string, from, n int64) ([]s
 func listed(t testing.TB, l *ledger.Ledger, from int64, chain string) (list []string) {
 	t.Helper()
 	for b, err := range l.Briefs().List(t.Context(), from, chain) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		list = append(list, fmt.Sprint(b.Index, b.RecordID, b.Digest, b.ChainID, b.Action, b.Actor, b.Timestamp, b.RequestID))
 	}
 	return list

@@ -298,9 +298,7 @@ func TestRestored(t *testing.T) {
 		hashes, err := source.Hashes(t.Context(), []int64{tlog.StoredHashIndex(0, 4)})
 		return storage.Batch{Rows: []storage.Row{row}, Hashes: hashes, Next: head}, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	wantError(t, l.CanAppend(t.Context()), nil)
 	seal(t, l, "")
 	must(l.Checkpoint(t.Context()))

@@ -50,7 +50,7 @@ const (
 	maxFault = 300 // bytes of the error of an act that cannot be read
 )
 
-// A Brief describes a record. The first five members come from the record's row, the others are what Encode writes.
+// A Brief describes a record. The first five members come from the record's row, the others are the stored line.
 type Brief struct {
 	Index    int64           `json:"-"`
 	RecordID string          `json:"-"`
@@ -188,40 +188,18 @@ func (b *Brief) Apart() bool {
 	return strings.HasPrefix(b.ChainID, evidence.TrialPrefix) || b.Role() == evidence.RoleOperator
 }
 
-// Stored returns what a store keeps of a brief. Its errors are those of Encode.
+// Stored returns what a store keeps of a brief: the line that lists show, and apart from it the names, which lists do not
+// need. It refuses text that is not valid UTF-8.
 func (b *Brief) Stored() (storage.StoredBrief, error) {
-	line, names, err := b.Encode()
-	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
-}
-
-// Encode returns what a store keeps beside the row: the line that lists show, and apart from it the names, which
-// lists do not need. It refuses text that is not valid UTF-8.
-func (b *Brief) Encode() (line, names []byte, err error) {
-	if line, err = json.Marshal(b, json.Deterministic(true)); err != nil {
-		return nil, nil, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)
+	line, err := json.Marshal(b, json.Deterministic(true))
+	if err != nil {
+		return storage.StoredBrief{}, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)
 	}
-	names = make([]byte, 0, len(b.Names)*len(evidence.Digest{}))
+	names := make([]byte, 0, len(b.Names)*len(evidence.Digest{}))
 	for _, d := range b.Names {
 		names = append(names, d[:]...)
 	}
-	return line, names, nil
-}
-
-// Decode reads what Encode has written into a brief whose first five members the caller has set. It returns an error
-// for any other text.
-func (b *Brief) Decode(line, names []byte) error {
-	if err := json.Unmarshal(line, b, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf("reading brief of record %s: %w", b.RecordID, evidence.Steady(err))
-	}
-	const width = len(evidence.Digest{})
-	if len(names)%width != 0 || len(names) > MaxNames*width {
-		return fmt.Errorf("reading brief of record %s: its names have %d bytes", b.RecordID, len(names))
-	}
-	b.Names = nil
-	for rest := names; len(rest) > 0; rest = rest[width:] {
-		b.Names = append(b.Names, evidence.Digest(rest[:width]))
-	}
-	return nil
+	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, nil
 }
 
 // A Link is a way in which a record names another.
@@ -302,12 +280,16 @@ func OfRow(row *storage.Row) (*Brief, error) {
 	return b, nil
 }
 
-// Read decodes a brief as a store keeps it. It returns nil if the brief is missing or cannot be read: the caller then
-// reads the record, and package fsck reports the brief.
+// Read decodes a brief as a store keeps it. It returns nil if the brief is missing or not as Stored writes it: the caller
+// then reads the record, and package fsck reports the brief.
 func Read(s *storage.StoredBrief) *Brief {
+	const width = len(evidence.Digest{})
 	b := &Brief{Index: s.Index, RecordID: s.RecordID, Digest: s.Digest, ChainID: s.ChainID, Case: s.Case}
-	if s.Line == nil || b.Decode(s.Line, s.Names) != nil {
+	if s.Line == nil || json.Unmarshal(s.Line, b, json.RejectUnknownMembers(true)) != nil || len(s.Names)%width != 0 || len(s.Names) > MaxNames*width {
 		return nil
+	}
+	for name := range slices.Chunk(s.Names, width) {
+		b.Names = append(b.Names, evidence.Digest(name))
 	}
 	return b
 }
@@ -324,22 +306,17 @@ func (x *Index) briefs(ctx context.Context, q storage.BriefQuery) (list []*Brief
 	for i := range stored {
 		b := Read(&stored[i])
 		if b == nil {
-			if b, err = x.briefOfRecord(ctx, stored[i].Index); err != nil {
+			rows, err := storage.ExactRows(ctx, x.store, stored[i].Index, 1)
+			if err == nil {
+				b, err = OfRow(&rows[0])
+			}
+			if err != nil {
 				return list, last, err
 			}
 		}
 		list, last = append(list, b), b.Index
 	}
 	return list, last, nil
-}
-
-// briefOfRecord reads a record and makes its brief.
-func (x *Index) briefOfRecord(ctx context.Context, index int64) (*Brief, error) {
-	rows, err := storage.ExactRows(ctx, x.store, index, 1)
-	if err != nil {
-		return nil, err
-	}
-	return OfRow(&rows[0])
 }
 
 // listPage is how many briefs are read at once.

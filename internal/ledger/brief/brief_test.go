@@ -11,22 +11,19 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/must"
 )
 
 // encoded returns a brief as a store returns it.
 func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
 	t.Helper()
-	line, names, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
+	s := must.Get(b.Stored())(t)
+	if len(s.Line) > 4096 || len(s.Names) > 32*brief.MaxNames {
+		t.Errorf("a brief of %d bytes, and names of %d", len(s.Line), len(s.Names))
 	}
-	if len(line) > 4096 || len(names) > 32*brief.MaxNames {
-		t.Errorf("a brief of %d bytes, and names of %d", len(line), len(names))
-	}
-	back := &brief.Brief{Index: b.Index, RecordID: b.RecordID, Digest: b.Digest, ChainID: b.ChainID, Case: b.Case}
-	must.Do(t, back.Decode(line, names))
-	return back
+	s.RecordID, s.Digest, s.ChainID, s.Case = b.RecordID, b.Digest, b.ChainID, b.Case
+	return brief.Read(&s)
 }
 
 // TestBounds checks that the brief of any payload is small, and is read back as it was.
@@ -55,14 +52,14 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDecodeRefuses checks that text that Encode would not write is refused.
-func TestDecodeRefuses(t *testing.T) {
+// TestReadRefuses checks that text that Stored would not write is refused.
+func TestReadRefuses(t *testing.T) {
 	for _, bad := range [][2]string{{"", ""}, {"[]", ""}, {`{"unknown":1}`, ""}, {`{"at":1}`, ""}, {"{}", "x"}, {`{}`, strings.Repeat("x", 32*(brief.MaxNames+1))}, {`{}{}`, ""}} {
-		if err := new(brief.Brief).Decode([]byte(bad[0]), []byte(bad[1])); err == nil {
-			t.Errorf("Decode accepted %.40q with %d bytes of names", bad[0], len(bad[1]))
+		if brief.Read(&storage.StoredBrief{Line: []byte(bad[0]), Names: []byte(bad[1])}) != nil {
+			t.Errorf("Read accepted %.40q with %d bytes of names", bad[0], len(bad[1]))
 		}
 	}
-	if b := new(brief.Brief); b.Decode([]byte("{}"), nil) != nil || !b.Expired() || b.Keys() != nil {
+	if b := brief.Read(&storage.StoredBrief{Line: []byte("{}")}); b == nil || !b.Expired() || b.Keys() != nil {
 		t.Error("an empty brief does not decode to the brief of an expired record")
 	}
 }
