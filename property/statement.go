@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -154,16 +155,10 @@ var extra = map[Form][]string{
 }
 
 // extras names those that the statement has.
-func (s *Statement) extras() (names []string) {
-	for _, m := range []struct {
-		name  string
-		there bool
-	}{{"at", s.At != ""}, {"hi", s.Hi != nil}, {"lo", s.Lo != nil}, {"set", s.Set != nil}, {"years", s.Years != 0}} {
-		if m.there {
-			names = append(names, m.name)
-		}
-	}
-	return names
+func (s *Statement) extras() []string {
+	there := map[string]bool{"at": s.At != "", "hi": s.Hi != nil, "lo": s.Lo != nil, "set": s.Set != nil, "years": s.Years != 0}
+	maps.DeleteFunc(there, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(there))
 }
 
 func (s *Statement) checkForm() error {

@@ -91,7 +91,8 @@ func TestXMLSec(t *testing.T) {
 			d := newDraft(t)
 			change(d)
 			ours := d.build(t)
-			theirs := xmlsecSigns(t, d)
+			template := strings.NewReplacer("@LIST@", "", "@PROPERTIES@", "", "@VALUE@", "").Replace(d.template())
+			theirs := listtest.FillByXMLSec(t, []byte(template), d.key, d.certificate)
 			for _, list := range [][]byte{ours, theirs} {
 				if holds, out := xmlsecVerifies(t, list); !holds {
 					t.Errorf("xmlsec1: %s", out)
@@ -106,27 +107,6 @@ func TestXMLSec(t *testing.T) {
 			}
 		})
 	}
-}
-
-// xmlsecSigns has xmlsec1 fill the draft's template.
-func xmlsecSigns(t testing.TB, d *draft) []byte {
-	t.Helper()
-	folder := t.TempDir()
-	key := must.Get(x509.MarshalPKCS8PrivateKey(d.key))(t)
-	template := strings.NewReplacer("@LIST@", "", "@PROPERTIES@", "", "@VALUE@", "").Replace(d.template())
-	write := func(name string, content []byte) string {
-		file := filepath.Join(folder, name)
-		must.Do(t, os.WriteFile(file, content, 0o600))
-		return file
-	}
-	keys := write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})) + "," +
-		write("certificate.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.certificate}))
-	out, err := exec.Command("xmlsec1", "--sign", "--privkey-pem", keys, "--id-attr:Id", xades+":SignedProperties", "--id-attr:Id", tsl+":TrustServiceStatusList",
-		write("template.xml", []byte(template))).Output()
-	if err != nil {
-		t.Fatalf("xmlsec1: %v\n%s", err, out)
-	}
-	return out
 }
 
 // itsOwn returns the list's own signer as trusted: the test checks only whether the signature is valid.

@@ -37,7 +37,9 @@ func (c *check) signature(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 	}
 	c.notRevoked(r, key, at)
 	c.together(r, key, at)
-	c.custody(r, key)
+	if key.Custody != trust.ByOwner {
+		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
+	}
 	return key.IdentifiedAt(at)
 }
 
@@ -56,12 +58,6 @@ func (c *check) valid(r *evidence.Record, key *trust.Key, at trust.Proof) {
 		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the record is proved to be signed only by %s", utc(key.NotAfter), utc(by.Time))
 	case ownWord:
 		c.onWord(Authentication)
-	}
-}
-
-func (c *check) custody(r *evidence.Record, key *trust.Key) {
-	if key.Custody != trust.ByOwner {
-		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
 	}
 }
 
@@ -325,7 +321,10 @@ func (c *check) orByAnchors(r *evidence.Record, at trust.Proof, doubts []error) 
 		return at
 	}
 	c.times = append(c.times, timeOf(r, at))
-	c.skew(r, at.Earliest.Time)
+	// A record may claim any earlier time, because it can be stamped late, and no later one: it is signed after its act.
+	if claimed := r.Payload.Time(); claimed.Sub(at.Earliest.Time) > trust.MaxSkew {
+		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at.Earliest.Time))
+	}
 	at.Demanded = c.options.Need.OfClock()
 	return at
 }
@@ -333,14 +332,6 @@ func (c *check) orByAnchors(r *evidence.Record, at trust.Proof, doubts []error) 
 // Skew is the rule that doubts the time of a record that claims a later time than the proved one. The record may be
 // intact.
 const Skew = "skew"
-
-// skew compares the claimed time with the proved one. The claimed time may be any time earlier, because records can
-// be stamped late. It cannot be later: a record is signed after its act.
-func (c *check) skew(r *evidence.Record, at time.Time) {
-	if claimed := r.Payload.Time(); claimed.Sub(at) > trust.MaxSkew {
-		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
-	}
-}
 
 // before checks whether the record existed before the moment that the reader asks about.
 func (c *check) before(r *evidence.Record, at trust.Proof) {

@@ -157,9 +157,9 @@ func (a *CA) create(ctx context.Context, p Plan) error {
 		return err
 	}
 	from := a.now().Add(-keys.Skew)
-	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: p.Name}, NotBefore: from, NotAfter: from.AddDate(p.Years, 0, 0).Add(-time.Second),
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning},
-		BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true}
+	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: p.Name}, NotBefore: from,
+		NotAfter: from.AddDate(p.Years, 0, 0).Add(-time.Second), KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning}, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true}
 	if a.Certificate, err = certify(template, template, key.Public(), key); err != nil {
 		return err
 	}
@@ -523,8 +523,8 @@ func (a *CA) make(ctx context.Context, r *Request, days int) (*x509.Certificate,
 	if utf8.RuneCountInString(shown) > maxCommonName {
 		shown = string([]rune(shown)[:maxCommonName-1]) + "…"
 	}
-	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: shown}, NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageDigitalSignature,
-		UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning}, BasicConstraintsValid: true, URIs: []*url.URL{{Scheme: "urn", Opaque: identity}}}
+	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: shown}, NotBefore: from, NotAfter: to,
+		KeyUsage: x509.KeyUsageDigitalSignature, UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning}, BasicConstraintsValid: true, URIs: []*url.URL{{Scheme: "urn", Opaque: identity}}}
 	c, err := certify(template, a.Certificate, r.Public, key)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@
 package listtest
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -110,8 +111,14 @@ func (l *List) Sign(t testing.TB, by *Signer) []byte {
 
 var filledIn = regexp.MustCompile(`(<ds:DigestValue>|<ds:SignatureValue>)[^<]*`)
 
-// SignByXMLSec is Sign by the program xmlsec1, from a template without digests and signature.
+// SignByXMLSec is Sign by the program xmlsec1.
 func (l *List) SignByXMLSec(t testing.TB, by *Signer) []byte {
+	t.Helper()
+	return FillByXMLSec(t, filledIn.ReplaceAll(l.Sign(t, by), []byte("$1")), by.key, by.Certificate)
+}
+
+// FillByXMLSec has xmlsec1 sign a template, which is a list without digests and signature.
+func FillByXMLSec(t testing.TB, template []byte, key crypto.Signer, certificate []byte) []byte {
 	t.Helper()
 	folder := t.TempDir()
 	write := func(name string, content []byte) string {
@@ -119,9 +126,10 @@ func (l *List) SignByXMLSec(t testing.TB, by *Signer) []byte {
 		must.Do(t, os.WriteFile(file, content, 0o600))
 		return file
 	}
-	key := must.Get(x509.MarshalPKCS8PrivateKey(by.key))(t)
-	out, err := exec.Command("xmlsec1", "--sign", "--privkey-pem", write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))+","+write("certificate.pem", by.PEM()),
-		"--id-attr:Id", xades+":SignedProperties", "--id-attr:Id", tsl+":TrustServiceStatusList", write("template.xml", filledIn.ReplaceAll(l.Sign(t, by), []byte("$1")))).Output()
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must.Get(x509.MarshalPKCS8PrivateKey(key))(t)})
+	keys := write("key.pem", private) + "," + write("certificate.pem", (&Signer{Certificate: certificate}).PEM())
+	out, err := exec.Command("xmlsec1", "--sign", "--privkey-pem", keys, "--id-attr:Id", xades+":SignedProperties",
+		"--id-attr:Id", tsl+":TrustServiceStatusList", write("template.xml", template)).Output()
 	if err != nil {
 		t.Fatalf("xmlsec1: %v\n%s", err, out)
 	}

@@ -232,8 +232,8 @@ type entry struct {
 }
 
 // reasons are the names of CRLReason in RFC 5280, section 5.3.1.
-var reasons = []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "", "removeFromCRL",
-	"privilegeWithdrawn", "aACompromise"}
+var reasons = []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "",
+	"removeFromCRL", "privilegeWithdrawn", "aACompromise"}
 
 // after says that it revoked a certificate after what that signed existed.
 func (e *entry) after(certificate *x509.Certificate, existed ProvedTime) *Revoked {

@@ -230,8 +230,8 @@ func (c *Checker) qualified(l link, shown Proof) (*Qualified, *Unqualified) {
 	if rule != "" {
 		return nil, &Unqualified{rule, reason}
 	}
-	return &Qualified{Time: token.GenTime.Add(token.Accuracy), Authority: service.authority.Name, Territory: service.Territory, TSP: j.operator(), Service: service.Name,
-		List: ListIssue{service.List.Sequence, service.List.Issued.UTC()}}, nil
+	return &Qualified{Time: token.GenTime.Add(token.Accuracy), Authority: service.authority.Name, Territory: service.Territory, TSP: j.operator(),
+		Service: service.Name, List: ListIssue{service.List.Sequence, service.List.Issued.UTC()}}, nil
 }
 
 // directlyBy verifies that an authority proves the token's time, whose certificate in the lists is the token signer's, or that of the CA which

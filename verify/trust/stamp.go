@@ -22,8 +22,8 @@ var (
 // Uncheckable reports whether a reader with other trust, with more knowledge or at another moment might accept the token of this error.
 // Otherwise no reader should. A token that cannot be read is uncheckable, too: it may be badly encoded, and it contradicts nothing signed.
 func Uncheckable(err error) bool {
-	return slices.ContainsFunc([]error{timestamp.ErrMalformed, timestamp.ErrUntrusted, timestamp.ErrEffort, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
-		timestamp.ErrAlgorithm, timestamp.ErrExtension, errFuture, errLost, errRevoked, errRevocation}, func(reason error) bool { return errors.Is(err, reason) })
+	return slices.ContainsFunc([]error{timestamp.ErrMalformed, timestamp.ErrUntrusted, timestamp.ErrEffort, timestamp.ErrNoCertificate, timestamp.ErrPolicy,
+		timestamp.ErrMock, timestamp.ErrAlgorithm, timestamp.ErrExtension, errFuture, errLost, errRevoked, errRevocation}, func(reason error) bool { return errors.Is(err, reason) })
 }
 
 // Doubtful returns the rule by which uncheckable time stamps prove nothing: the first that applies to any of them.

@@ -151,8 +151,8 @@ func (v *Visit) Records(file, from, count int, lang words.Lang) ([]RecordView, e
 
 func (e *examined) record(index int, r *evidence.Record, lang words.Lang) RecordView {
 	p, names := &r.Payload, words.Of(lang)
-	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: names.Name("action", string(p.ActionType)), Role: names.Name("role", string(p.Role())),
-		Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
+	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: names.Name("action", string(p.ActionType)),
+		Role: names.Name("role", string(p.Role())), Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
 	if t, ok := e.answers.TimeOf(p.RecordID); ok {
 		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, names.Name("clock", string(t.Clock))
 	}
