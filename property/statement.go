@@ -2,6 +2,7 @@ package property
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
@@ -112,16 +113,11 @@ func (s *Statement) Check() error {
 	if s.Format != Format {
 		return fmt.Errorf("format is %.40q, want %q", s.Format, Format)
 	}
-	if err := s.Kind.Check(); err != nil {
-		return err
+	err := s.Kind.Check()
+	if err == nil && len(s.Audience) > maxName {
+		err = fmt.Errorf("audience has %d bytes, want at most %d", len(s.Audience), maxName)
 	}
-	if len(s.Audience) > maxName {
-		return fmt.Errorf("audience has %d bytes, want at most %d", len(s.Audience), maxName)
-	}
-	if err := s.checkMembers(); err != nil {
-		return err
-	}
-	return s.checkForm()
+	return cmp.Or(err, s.checkMembers(), s.checkForm())
 }
 
 func (s *Statement) checkMembers() error {

@@ -52,7 +52,11 @@ func (d *decoder) signedData(s cryptobyte.String) (sd signedData) {
 		d.fail(at, "SignedData version is not that of what is embedded")
 	}
 	at = data
-	sd.signer = d.onlySigner(&data)
+	// "The time-stamp token MUST NOT contain any signatures other than the signature of the TSA" (RFC 3161, 2.4.2).
+	set := d.read(&data, asn1.SET, "signerInfos")
+	signer := d.read(&set, asn1.SEQUENCE, "signerInfo")
+	d.end(set, "the only signerInfo")
+	sd.signer = d.signerInfo(signer)
 	d.end(data, "SignedData members")
 	// RFC 5652, 5.1 lets a verifier demand this. So no byte of the set is unchecked if, as always, it has one member.
 	if d.err == nil && !digests[sd.signer.digest.oid] {
@@ -157,15 +161,6 @@ type signerInfo struct {
 	signature  []byte
 }
 
-// onlySigner reads the set of signers: "The time-stamp token MUST NOT contain
-// any signatures other than the signature of the TSA" (RFC 3161, 2.4.2).
-func (d *decoder) onlySigner(s *cryptobyte.String) signerInfo {
-	set := d.read(s, asn1.SET, "signerInfos")
-	info := d.read(&set, asn1.SEQUENCE, "signerInfo")
-	d.end(set, "the only signerInfo")
-	return d.signerInfo(info)
-}
-
 func (d *decoder) signerInfo(s cryptobyte.String) (si signerInfo) {
 	version := s
 	n := d.integer(&s, "signerInfo version")
@@ -174,7 +169,10 @@ func (d *decoder) signerInfo(s cryptobyte.String) (si signerInfo) {
 		want = signerInfoVersionKeyID
 		si.keyID = d.read(&s, context0, "signer's key identifier")
 	} else {
-		si.issuer, si.serial = d.issuerAndSerial(&s)
+		sid := d.read(&s, asn1.SEQUENCE, "signer identifier")
+		si.issuer = d.element(&sid, asn1.SEQUENCE, "signer's issuer")
+		si.serial = d.integer(&sid, "signer's serial number")
+		d.end(sid, "signer identifier")
 	}
 	if d.err == nil && n.Cmp(big.NewInt(want)) != 0 {
 		d.fail(version, "signerInfo version is not that of its signer identifier")
@@ -188,14 +186,6 @@ func (d *decoder) signerInfo(s cryptobyte.String) (si signerInfo) {
 	}
 	d.end(s, "signerInfo")
 	return si
-}
-
-func (d *decoder) issuerAndSerial(s *cryptobyte.String) (issuer cryptobyte.String, serial *big.Int) {
-	sid := d.read(s, asn1.SEQUENCE, "signer identifier")
-	issuer = d.element(&sid, asn1.SEQUENCE, "signer's issuer")
-	serial = d.integer(&sid, "signer's serial number")
-	d.end(sid, "signer identifier")
-	return issuer, serial
 }
 
 // signedAttributes holds the attributes that verification uses. It leaves out others, such as signingTime; the

@@ -2,6 +2,7 @@ package trustlist
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
@@ -237,17 +238,14 @@ func (s *signature) verify(root *element, signers Signers, issued time.Time) err
 	if s.named.hash == sha1Digest {
 		hash = crypto.SHA1
 	}
-	if err := holds("the signed properties, of the certificate", hash, s.named.digest, s.certificate); err != nil {
-		return err
-	}
 	form := exclusive
 	if len(s.signed.transforms) == 0 {
 		form = inclusive // for a reference without transforms (XML Signature 1.1, 4.4.3.2)
 	}
-	if err := holds("SignedInfo, of the signed properties", digests[s.signed.hash], s.signed.digest, canonical(s.properties, form, nil)); err != nil {
-		return err
-	}
-	if err := holds("SignedInfo, of the list", digests[s.list.hash], s.list.digest, canonical(root, exclusive, s.element)); err != nil {
+	err = cmp.Or(holds("the signed properties, of the certificate", hash, s.named.digest, s.certificate),
+		holds("SignedInfo, of the signed properties", digests[s.signed.hash], s.signed.digest, canonical(s.properties, form, nil)),
+		holds("SignedInfo, of the list", digests[s.list.hash], s.list.digest, canonical(root, exclusive, s.element)))
+	if err != nil {
 		return err
 	}
 	by, known := schemes[s.scheme]

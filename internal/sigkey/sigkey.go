@@ -112,7 +112,11 @@ func MarshalPrivate(private crypto.Signer) ([]byte, error) {
 // ParsePrivate reads a private key in PKCS #8, as MarshalPrivate writes it. It refuses keys that cannot sign.
 func ParsePrivate(der []byte) (crypto.Signer, error) {
 	if isMLDSA(der) {
-		return parsePrivateMLDSA(der)
+		seed, is := bytes.CutPrefix(der, privateMLDSA)
+		if !is || len(seed) != MLDSASeedSize {
+			return nil, fmt.Errorf("parsing private key: want the seed of an ML-DSA-65 key, %d bytes, and nothing else", MLDSASeedSize)
+		}
+		return NewMLDSA((*[MLDSASeedSize]byte)(seed)), nil
 	}
 	key, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
@@ -298,15 +302,6 @@ func parsePublicMLDSA(der []byte) (any, error) {
 	}
 	key := new(mldsa65.PublicKey)
 	return key, key.UnmarshalBinary(raw)
-}
-
-// parsePrivateMLDSA reads PKCS #8 with the seed, in the form that MarshalPrivate writes.
-func parsePrivateMLDSA(der []byte) (crypto.Signer, error) {
-	seed, is := bytes.CutPrefix(der, privateMLDSA)
-	if !is || len(seed) != MLDSASeedSize {
-		return nil, fmt.Errorf("parsing private key: want the seed of an ML-DSA-65 key, %d bytes, and nothing else", MLDSASeedSize)
-	}
-	return NewMLDSA((*[MLDSASeedSize]byte)(seed)), nil
 }
 
 var halfOrder = new(big.Int).Rsh(elliptic.P256().Params().N, 1)
