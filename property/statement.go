@@ -125,19 +125,12 @@ func (s *Statement) checkMembers() error {
 		return fmt.Errorf("members: %d of them, and a statement is about one", n)
 	}
 	m := s.Members[0]
-	if err := checkDigest(m.Record); err != nil {
-		return fmt.Errorf("members/0/record: %w", err)
+	digits, is := strings.CutPrefix(m.Record, "sha256:")
+	if _, err := hex.DecodeString(digits); !is || err != nil || len(digits) != 64 || strings.ToLower(digits) != digits {
+		return fmt.Errorf("members/0/record: %.80q is not a digest", m.Record)
 	}
 	if !strings.HasPrefix(m.Pointer, "/") {
 		return fmt.Errorf("members/0/pointer: %.80q is not a JSON pointer to a member", m.Pointer)
-	}
-	return nil
-}
-
-func checkDigest(text string) error {
-	digits, is := strings.CutPrefix(text, "sha256:")
-	if _, err := hex.DecodeString(digits); !is || err != nil || len(digits) != 64 || strings.ToLower(digits) != digits {
-		return fmt.Errorf("%.80q is not a digest", text)
 	}
 	return nil
 }

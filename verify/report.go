@@ -326,16 +326,6 @@ func damaged(kind Kind, record string, o Options, err error) *Report {
 	return r
 }
 
-// unread is the report after the program itself failed on the file: nothing is proved.
-func unread(kind Kind, o Options, err error) *Report {
-	r := damaged(kind, "", o, err)
-	for i := range r.Guarantees {
-		r.Guarantees[i] = Finding{Guarantee: r.Guarantees[i].Guarantee, Status: NotProved, Reason: err.Error()}
-	}
-	r.Outcome = NotProved
-	return r
-}
-
 // KeepFingerprint computes the fingerprint of the trust file once, for the reports on many files. Trust must not be
 // changed afterwards.
 func (o *Options) KeepFingerprint() { o.known.fingerprint, o.known.trust = o.fingerprint(), o.Trust }

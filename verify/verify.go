@@ -103,7 +103,11 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 func guarded(kind Kind, o Options, make func() *Report) *Report {
 	r, err := answered(func() (*Report, error) { return make(), nil })
 	if err != nil {
-		return unread(kind, o, err)
+		r = damaged(kind, "", o, err)
+		for i := range r.Guarantees {
+			r.Guarantees[i] = Finding{Guarantee: r.Guarantees[i].Guarantee, Status: NotProved, Reason: err.Error()}
+		}
+		r.Outcome = NotProved
 	}
 	return r
 }

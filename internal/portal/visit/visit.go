@@ -312,7 +312,11 @@ func UseOf(s *Source) Use {
 	case bytes.HasPrefix(start, []byte("-----BEGIN X509 CRL")):
 		return AsCRL
 	case bytes.HasPrefix(start, []byte{0x30}):
-		return useOfDER(s)
+		if doc := whole(s, trust.MaxCRL); doc != nil {
+			if _, err := trust.ParseCRL(doc); err == nil {
+				return AsCRL
+			}
+		}
 	case bytes.HasPrefix(start, []byte("{")):
 		return useOfJSON(s, start)
 	case bytes.Contains(bytes.ReplaceAll(start, []byte("\r\n"), []byte("\n")), []byte("\n\n— ")):
@@ -331,15 +335,6 @@ func whole(s *Source, most int64) []byte {
 		return nil
 	}
 	return doc
-}
-
-func useOfDER(s *Source) Use {
-	if doc := whole(s, trust.MaxCRL); doc != nil {
-		if _, err := trust.ParseCRL(doc); err == nil {
-			return AsCRL
-		}
-	}
-	return ToVerify
 }
 
 // useOfJSON tells entries by their first line, and other files by their format. In an entry, payload is a digest.
