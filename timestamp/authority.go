@@ -411,19 +411,13 @@ OdNosKBS2sTuKOrbsMhZP0rvrAPTSoO3uXaWAiAOQ2jhsUsVtUBEQMWEGBLpTH8q
 // mockGenTime is the time of every mock token.
 const mockGenTime = "20260101000000"
 
-// NewMock returns an authority for tests in which everything is fixed: the same
-// request gives the same bytes, everywhere and always.
+// NewMock returns an authority for tests in which everything is fixed: the same request gives the same bytes, everywhere and always. Verify refuses its
+// tokens unless Options.UnsafeAllowMock is set.
 //
-//   - Key, certificates and policy (MockPolicy) are constants; Certificates()[1]
-//     is the root.
-//   - genTime is 2026-01-01T00:00:00Z.
-//   - The serial number is the first 8 bytes, as an unsigned big-endian integer,
-//     of SHA-256(imprint ‖ nonce), where nonce is its magnitude, big-endian
-//     without leading zero bytes, and nothing when there is none.
-//   - The nonce is repeated.
+//   - Key, certificates and policy (MockPolicy) are constants; Certificates()[1] is the root. genTime is 2026-01-01T00:00:00Z.
+//   - The serial number is the first 8 bytes, as an unsigned big-endian integer, of SHA-256(imprint ‖ nonce), where nonce is its magnitude, big-endian
+//     without leading zero bytes, and nothing when there is none. The nonce is repeated.
 //   - Signatures are deterministic (RFC 6979).
-//
-// Verify refuses its tokens unless Options.UnsafeAllowMock is set.
 func NewMock() *Authority {
 	genTime := fixed(time.Parse(genTimeSeconds, mockGenTime))
 	a := fixed(NewAuthority(AuthorityConfig{

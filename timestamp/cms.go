@@ -205,9 +205,8 @@ func (d *decoder) signedAttributes(s *cryptobyte.String) (a signedAttributes) {
 	if d.err != nil {
 		return a
 	}
-	// "A separate encoding of the signedAttrs field is performed for message
-	// digest calculation. The IMPLICIT [0] tag in the signedAttrs is not used
-	// for the DER encoding, rather an EXPLICIT SET OF tag is used" (RFC 5652, 5.4).
+	// "A separate encoding of the signedAttrs field is performed for message digest calculation. The IMPLICIT [0] tag in the
+	// signedAttrs is not used for the DER encoding, rather an EXPLICIT SET OF tag is used" (RFC 5652, 5.4).
 	a.signed = append([]byte{byte(asn1.SET)}, raw[1:]...)
 
 	known := map[string]func(values *cryptobyte.String){

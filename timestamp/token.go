@@ -109,9 +109,8 @@ type tstInfo struct {
 	critical bool // whether an extension is critical
 }
 
-// tstInfo reads the contents of the eContent. The tsa name is only a hint: "the
-// actual identification of the entity that signed the response will always
-// occur through the use of the certificate identifier" (RFC 3161, 2.4.2).
+// tstInfo reads the contents of the eContent. The tsa name is only a hint: "the actual identification of the entity that
+// signed the response will always occur through the use of the certificate identifier" (RFC 3161, 2.4.2).
 func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
 	info := d.read(&s, asn1.SEQUENCE, "TSTInfo")
 	d.end(s, "TSTInfo")
@@ -287,9 +286,8 @@ func ParseResponse(der []byte) (token []byte, err error) {
 	}
 	granted := status.Status == statusGranted || status.Status == statusGrantedWithMods
 	switch {
-	// "When the status contains the value zero or one, a TimeStampToken MUST be
-	// present. When status contains a value other than zero or one, a
-	// TimeStampToken MUST NOT be present" (RFC 3161, 2.4.2).
+	// "When the status contains the value zero or one, a TimeStampToken MUST be present. When status contains a value other
+	// than zero or one, a TimeStampToken MUST NOT be present" (RFC 3161, 2.4.2).
 	case granted && found == nil:
 		d.fail(at, "granted without a token")
 	case !granted && found != nil:
