@@ -121,7 +121,7 @@ var importRules = []importRule{
 		"it finds records and trials in a log, and does not know who asks"},
 	{"jurat/internal/docket", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/access", "jurat/internal/find", "jurat/internal/inorder", "jurat/internal/ledger", "jurat/internal/stats", "jurat/internal/trial", "jurat/reputation", "jurat/evidence/observed", "jurat/evidence/operator", "jurat/internal/ledger/storage", "jurat/internal/llm", "jurat/internal/convo", "jurat/internal/observe", "jurat/internal/subject", jsonLibrary},
 		"what was found is shown alike by the server and the command line, and who may see it is for them to say"},
-	{"jurat/internal/schedule", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/lock", "jurat/internal/postgres", "jurat/internal/sqlitefile", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary,
+	{"jurat/internal/schedule", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/fault", "jurat/internal/ledger", "jurat/internal/lock", "jurat/internal/postgres", "jurat/internal/sqlitefile", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary,
 		"github.com/coder/websocket", "github.com/jackc/pgx/v5/", "golang.org/x/sync/semaphore", "modernc.org/sqlite/"},
 		"it says when trials are held and by which process, for every panel, and carries what happens in them to connected watchers"},
 	{"jurat/internal/words", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust"},

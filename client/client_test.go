@@ -31,6 +31,7 @@ import (
 	"jurat/api"
 	"jurat/client"
 	"jurat/evidence"
+	check "jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/property"
 	"jurat/verify"
@@ -91,9 +92,7 @@ func Example() {
 
 func TestSignAndCheck(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Do(t, err)
 	signer := must(client.ParseKey(encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(private)))))
 	signed := must(client.Sign([]byte(payload), signer))
 	reread := must(evidence.Open(must(signed.Marshal())))
@@ -121,9 +120,7 @@ func TestSignAndCheck(t *testing.T) {
 
 func TestSignRefuses(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Do(t, err)
 	signer := must(evidence.NewSigner(private, nil))
 	for want, doc := range map[string]string{
 		"field prompt: missing":            strings.Replace(payload, `"prompt":"p",`, "", 1),
@@ -204,9 +201,7 @@ func TestOpenSSL(t *testing.T) {
 			public := must(client.ParsePublicKey(read("public.pem")))
 			signer := must(client.ParseKey(read("private.pem")))
 			canonical := must(client.Prepare([]byte(payload), public))
-			if err := os.WriteFile(filepath.Join(dir, "payload.json"), canonical, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check.Do(t, os.WriteFile(filepath.Join(dir, "payload.json"), canonical, 0o600))
 			for range 4 { // about half of OpenSSL's ECDSA signatures have a high S
 				if name == "Ed25519" {
 					shell("openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin")
@@ -214,9 +209,7 @@ func TestOpenSSL(t *testing.T) {
 					shell("openssl dgst -sha256 -sign private.pem -out sig.bin payload.json")
 				}
 				r := must(client.Assemble(canonical, read("sig.bin")))
-				if err := r.CheckSignature(0, public); err != nil {
-					t.Error(err)
-				}
+				check.Want(t, r.CheckSignature(0, public), nil)
 			}
 			if signer.Info().KeyID != must(evidence.KeyIDOf(public)) {
 				t.Error("the private key does not belong to the public key")
@@ -277,9 +270,7 @@ const refund = `{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16
 // TestProve: an owner seals a value apart, and proves a property of it without any installation.
 func TestProve(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Do(t, err)
 	signer := must(evidence.NewSigner(private, nil))
 	apart := client.Apart{Pointers: []string{"/prompt"}, Provable: map[string]property.Kind{"/metadata/amount": "decimal:2"}}
 	mine := must(client.SignApart([]byte(refund), apart, signer))
@@ -287,16 +278,10 @@ func TestProve(t *testing.T) {
 	sent.Disclosures = nil
 	about := evidence.Member{Record: &sent, Pointer: "/metadata/amount"}
 	below := property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000")}
-	if err := client.Prove(below, about); !errors.Is(err, evidence.ErrWithheld) {
-		t.Errorf("without the value: %v", err)
-	}
-	if err := client.Disclose(&sent, mine); err != nil {
-		t.Fatal(err)
-	}
+	check.Want(t, client.Prove(below, about), evidence.ErrWithheld)
+	check.Do(t, client.Disclose(&sent, mine))
 	for range 2 { // the same statement again takes the place of the first
-		if err := client.Prove(below, about); err != nil {
-			t.Fatal(err)
-		}
+		check.Do(t, client.Prove(below, about))
 	}
 	if _, err := evidence.Withhold([]*evidence.Record{&sent}, []string{"/metadata/amount", "/prompt"}); err != nil {
 		t.Fatal(err)
@@ -310,15 +295,11 @@ func TestProve(t *testing.T) {
 	if err := client.Prove(property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("100")}, evidence.Member{Record: mine, Pointer: "/metadata/amount"}); !errors.Is(err, property.ErrFalse) {
 		t.Errorf("false: %v", err)
 	}
-	if err := client.Prove(below, evidence.Member{Record: mine, Pointer: "/prompt"}); !errors.Is(err, evidence.ErrUnprovable) {
-		t.Errorf("not provable: %v", err)
-	}
+	check.Want(t, client.Prove(below, evidence.Member{Record: mine, Pointer: "/prompt"}), evidence.ErrUnprovable)
 	lied := *mine
 	lied.Disclosures = slices.Clone(mine.Disclosures)
 	lied.Disclosures[0].Value = jsontext.Value("99.5")
-	if err := client.Prove(below, evidence.Member{Record: &lied, Pointer: "/metadata/amount"}); !errors.Is(err, evidence.ErrDisclosure) {
-		t.Errorf("another value: %v", err)
-	}
+	check.Want(t, client.Prove(below, evidence.Member{Record: &lied, Pointer: "/metadata/amount"}), evidence.ErrDisclosure)
 	if err := client.Disclose(&sent, &lied); !errors.Is(err, evidence.ErrDisclosure) || len(sent.Disclosures) != 0 {
 		t.Errorf("disclosing another value: %v", err)
 	}
@@ -385,12 +366,9 @@ func TestProblemsAreTheSameErrors(t *testing.T) {
 		t.Fatalf("%d problems and %d errors", len(problems), len(sentinels))
 	}
 	for _, p := range problems {
-		doc, err := json.Marshal(api.NewProblem(errors.Join(errors.New("this time"), sentinels[p.Name()])))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := check.Get(json.Marshal(api.NewProblem(errors.Join(errors.New("this time"), sentinels[p.Name()]))))(t)
 		url, _ := answering(t, p.Status, api.ProblemMediaType, string(doc))
-		_, err = connect(t, client.Config{URL: url, Attempts: 1}).Record(t.Context(), "x")
+		_, err := connect(t, client.Config{URL: url, Attempts: 1}).Record(t.Context(), "x")
 		for name, sentinel := range sentinels {
 			if errors.Is(err, sentinel) != (name == p.Name()) {
 				t.Errorf("%s is %q: %v", p.Name(), name, err)
@@ -452,9 +430,7 @@ func TestTriesAgain(t *testing.T) {
 		if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
 			t.Errorf("keys %q", keys)
 		}
-		if waited := time.Since(began); waited != 600*time.Millisecond {
-			t.Errorf("waited %v", waited)
-		}
+		check.Equal(t, time.Since(began), 600*time.Millisecond)
 		keys = nil
 		if _, err := c.WithKey("mine").Seal(t.Context(), []byte("{}")); err == nil || keys[0] != "mine" {
 			t.Errorf("keys %q, %v", keys, err)
@@ -507,12 +483,8 @@ func TestResumeAndCancel(t *testing.T) {
 	}))
 	defer s.Close()
 	c := connect(t, client.Config{URL: s.URL})
-	if got := must(c.Resume(t.Context(), "a/b")).ID; got != "trial-1" {
-		t.Error(got)
-	}
-	if got := must(c.Cancel(t.Context(), "a/b", "by mistake")).ID; got != "trial-1" {
-		t.Error(got)
-	}
+	check.Equal(t, must(c.Resume(t.Context(), "a/b")).ID, "trial-1")
+	check.Equal(t, must(c.Cancel(t.Context(), "a/b", "by mistake")).ID, "trial-1")
 	want := []string{"POST /v1/submissions/a%2Fb/resume ", `POST /v1/submissions/a%2Fb/cancel {"reason":"by mistake"}`}
 	if !slices.Equal(asked, want) {
 		t.Errorf("%q", asked)

@@ -390,24 +390,24 @@ func (c *changes) middle(a, b []string) {
 		c.add(Added, b...)
 		return
 	}
-	var steps []*reach
-	for at := end; at != nil; at = at.from {
-		steps = append(steps, at)
-	}
-	x, y := 0, 0
-	for _, at := range slices.Backward(steps) {
-		switch {
-		case at.from == nil:
-		case at.added:
+	c.upTo(end, a, b)
+}
+
+// upTo adds what leads to a point, and returns how many words of b that has.
+func (c *changes) upTo(at *reach, a, b []string) (y int) {
+	x := 0
+	if at.from != nil {
+		x, y = at.from.x, c.upTo(at.from, a, b)
+		if at.added {
 			c.add(Added, b[y])
 			y++
-		default:
+		} else {
 			c.add(Removed, a[x])
 			x++
 		}
-		c.add(Same, a[x:at.x]...)
-		x, y = at.x, y+at.x-x
 	}
+	c.add(Same, a[x:at.x]...)
+	return y + at.x - x
 }
 
 // A reach is how far a diagonal got: by one edit, and the equal words after it.

@@ -328,4 +328,4 @@ func quote(name string) string { return "'" + strings.ReplaceAll(name, "'", `'\'
 
 func percent(n int64) string { return fmt.Sprintf("%d.%02d %%", n/100, n%100) }
 
-func (a *Agent) Path() string { return agentPath(a.Identity.Name) }
+func (a *Agent) Path() string { return "/v1/agents/" + url.PathEscape(a.Identity.Name) + "/reputation" }

@@ -152,7 +152,7 @@ func functions(lang words.Lang) template.FuncMap {
 		"share":   func(perMyriad int64) int64 { return min(max(perMyriad/100, 0), 100) },
 		"row":     row,
 		"agent":   func(name string) string { return "/agents/" + url.PathEscape(name) },
-		"dollars": microDollars,
+		"dollars": func(micro int64) string { return fmt.Sprintf("$%d.%02d", micro/1_000_000, micro/10_000%100) },
 
 		"recording":   recordingPath,
 		"coefficient": func(value *float64) string { return share2(says, value) },
@@ -207,8 +207,6 @@ func inLanguage(path string, lang words.Lang) string {
 	query.Set("lang", string(lang))
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: query.Encode()}).String() // a name in the path may have a slash
 }
-
-func microDollars(n int64) string { return fmt.Sprintf("$%d.%02d", n/1_000_000, n/10_000%100) }
 
 const AssetPrefix = "/static/"
 

@@ -245,8 +245,6 @@ func submissionPath(id string) string { return "/submissions/" + url.PathEscape(
 
 func recordPath(id string) string { return "/records/" + url.PathEscape(id) }
 
-func agentPath(name string) string { return "/v1/agents/" + url.PathEscape(name) + "/reputation" }
-
 func chainPath(id string) string { return "/chains/" + url.PathEscape(id) }
 
 // A longer text is not sent with a page: its beginning is, with its length and a link to the whole text.

@@ -123,9 +123,7 @@ func TestTriedAgain(t *testing.T) {
 			break
 		}
 	}
-	if !strings.Contains(e.Reason, errLost.Error()) {
-		t.Errorf("%+v", e)
-	}
+	must.Contain(t, e.Reason, errLost.Error())
 }
 
 // changes returns the acts of the operator on trials.
@@ -222,9 +220,7 @@ func TestResumedAtOnce(t *testing.T) {
 			if err == nil || entry(t, other, id).State == api.Over {
 				break
 			}
-			if !errors.Is(err, schedule.ErrNotBrokenOff) {
-				t.Fatal(err)
-			}
+			must.Want(t, err, schedule.ErrNotBrokenOff)
 		}
 	}
 	awaitState(t, other, id, api.Over)
@@ -302,9 +298,7 @@ func TestTakeACase(t *testing.T) {
 	h, b := jurattest.New(t), &bench{spoil: undecided}
 	one, other := two(t, h, b)
 	id := submit(t, one)
-	if err := one.Take(t.Context(), id, "mia", "mia", ""); !errors.Is(err, schedule.ErrNotWaiting) {
-		t.Fatalf("before there is a verdict: %v", err)
-	}
+	must.Want(t, one.Take(t.Context(), id, "mia", "mia", ""), schedule.ErrNotWaiting)
 	run(t, one)
 	awaitState(t, one, id, api.Over)
 	must.Want(t, one.Take(t.Context(), "trial-none", "mia", "mia", ""), trial.ErrUnknown)

@@ -168,9 +168,7 @@ func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
 func TestSourceFrames(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, scripted)
 	docs, ended := read(t, dial(t, h, submitTo(t, h.Scheduler), 0))
-	if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
-		t.Error(ended)
-	}
+	must.Equal(t, websocket.CloseStatus(ended), websocket.StatusNormalClosure)
 	seen := map[string]int{}
 	for _, doc := range docs {
 		var head struct {
@@ -279,9 +277,7 @@ func TestReconnect(t *testing.T) {
 	for after := range int64(16) {
 		docs, ended := read(t, dial(t, h, id, after))
 		wantEvents(t, docs, after+1, 15)
-		if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
-			t.Error(ended)
-		}
+		must.Equal(t, websocket.CloseStatus(ended), websocket.StatusNormalClosure)
 		_, answer := events(t, h, id, after)
 		wantEvents(t, answer, after+1, 15)
 	}
@@ -317,9 +313,7 @@ func TestEvents(t *testing.T) {
 	id := submitTo(t, h.Scheduler)
 	status, docs := events(t, h, id, 0)
 	wantEvents(t, docs, 1, 15)
-	if status != http.StatusOK {
-		t.Error(status)
-	}
+	must.Equal(t, status, http.StatusOK)
 	if status, docs := events(t, h, id, 15); status != http.StatusNoContent || len(docs) > 0 {
 		t.Error(status, docs)
 	}
@@ -463,9 +457,7 @@ func TestSilentReader(t *testing.T) {
 		close(until)
 	}()
 	_, ended := read(t, attentive)
-	if websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
-		t.Error(ended)
-	}
+	must.Equal(t, websocket.CloseStatus(ended), websocket.StatusNormalClosure)
 	docs, ended := read(t, silent)
 	if websocket.CloseStatus(ended) != schedule.TooSlow || len(docs) > 2 {
 		t.Errorf("%d events, then %v", len(docs), ended)

@@ -77,6 +77,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/internal/subject"
@@ -151,16 +152,9 @@ type Scheduler struct {
 
 // Open reads the trials of the log, and makes sure that every trial that is to be held is in the queue. Run conducts them.
 // Its errors are those of reading the log and of the queue.
-func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
-	d, err := open(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("opening scheduler: %w", err)
-	}
-	return d, nil
-}
-
-func open(ctx context.Context, cfg Config) (*Scheduler, error) {
-	d := &Scheduler{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce), streams: map[string]*stream{}}
+func Open(ctx context.Context, cfg Config) (d *Scheduler, err error) {
+	defer fault.While(&err, "opening scheduler")
+	d = &Scheduler{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce), streams: map[string]*stream{}}
 	if cfg.Memory > 0 {
 		d.memory = semaphore.NewWeighted(cfg.Memory)
 	}
@@ -171,7 +165,6 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	}
 	d.index.Progress = nil
 	if d.cfg.Table == nil {
-		var err error
 		if d.cfg.Table, err = OpenTable(ctx, nil, ""); err != nil {
 			return nil, err
 		}
@@ -254,33 +247,30 @@ const (
 // even while the trial is under way or the queue is full. It returns api.ErrKeyReused if that was another case, and otherwise the errors of Submit.
 func (d *Scheduler) SubmitOnce(ctx context.Context, o Order) (string, error) {
 	id := evidence.TrialPrefix + o.ID
-	if o.ID != "" {
-		if err := d.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
-			return id, err
+	for until := time.Now().Add(twinWait); ; {
+		if o.ID != "" {
+			if err := d.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
+				return id, err
+			}
 		}
-	}
-	made, err := d.Submit(ctx, o)
-	for until := time.Now().Add(twinWait); errors.Is(err, lock.ErrTaken) && time.Now().Before(until); { // another request with the same key is being sealed
-		select {
+		made, err := d.Submit(ctx, o)
+		switch {
+		case errors.Is(err, ledger.ErrDuplicate): // another request with the same key was faster, or another record has this id
+			if err = d.submittedBefore(ctx, id, o.Case); errors.Is(err, trial.ErrUnknown) {
+				err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
+			}
+			return id, err
+		case !errors.Is(err, lock.ErrTaken):
+			return made, err
+		case !time.Now().Before(until):
+			return id, fmt.Errorf("%w: the same submission is being sealed at this moment: try again", api.ErrUnavailable)
+		}
+		select { // another request with the same key is being sealed
 		case <-ctx.Done():
 			return id, ctx.Err()
 		case <-time.After(twinPause):
 		}
-		if err := d.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
-			return id, err
-		}
-		made, err = d.Submit(ctx, o)
 	}
-	switch {
-	case errors.Is(err, ledger.ErrDuplicate): // another request with the same key was faster, or another record has this id
-		if err = d.submittedBefore(ctx, id, o.Case); errors.Is(err, trial.ErrUnknown) {
-			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
-		}
-		return id, err
-	case errors.Is(err, lock.ErrTaken):
-		return id, fmt.Errorf("%w: the same submission is being sealed at this moment: try again", api.ErrUnavailable)
-	}
-	return made, err
 }
 
 // submittedBefore returns nil if the same evidence was submitted as this trial, and trial.ErrUnknown if there is no

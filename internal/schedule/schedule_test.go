@@ -212,9 +212,7 @@ func TestQueueIsTheLog(t *testing.T) {
 		}
 	}
 	broken, err := trial.Run(ctx, half, jurattest.Case(t))
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	must.Want(t, err, context.Canceled)
 	before := b.asked.Load()
 	d := open(t, config(h, b))
 	if waiting, err := d.Waiting(t.Context()); waiting != 4 || err != nil {
@@ -241,9 +239,7 @@ func TestOtherSettings(t *testing.T) {
 		}
 	}
 	broken, err := trial.Run(ctx, c, jurattest.Case(t))
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	must.Want(t, err, context.Canceled)
 	var other atomic.Bool
 	other.Store(true)
 	b.spoil = func(c *trial.Config) {
@@ -307,9 +303,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	}}
 	d = open(t, c)
 	must.Get(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}))(t)
-	if err := <-tried; !errors.Is(err, schedule.ErrNotBrokenOff) {
-		t.Fatal(err)
-	}
+	must.Want(t, <-tried, schedule.ErrNotBrokenOff)
 	last := submit(t, d)
 	if e := entry(t, d, last); e.Ahead != 1 {
 		t.Errorf("%d trials wait before the next one", e.Ahead)

@@ -46,8 +46,6 @@ type stream struct {
 	end      context.CancelFunc
 }
 
-func newStream() *stream { return &stream{view: trial.NewView(nil), more: make(chan struct{})} }
-
 // tell wakes the watchers for new events, or for the error that ends the events.
 func (s *stream) tell(events []trial.Event, err error) {
 	var frames []Frame
@@ -316,7 +314,7 @@ func (d *Scheduler) join(id string, before *stream) *stream {
 	s := d.streams[id]
 	if s == nil {
 		if s = before; s == nil {
-			s = newStream()
+			s = &stream{view: trial.NewView(nil), more: make(chan struct{})}
 		}
 		d.streams[id] = s
 		d.attend()

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"jurat/internal/fault"
 	"jurat/internal/ledger"
 	"jurat/internal/postgres"
 	"jurat/internal/sqlitefile"
@@ -103,7 +104,7 @@ func (t *Table) meaning(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", ledger.ErrBusy, err)
 	}
-	return t.explain(err)
+	return t.explain(err) // nil stays nil
 }
 
 // exec runs a statement, and returns how many rows it changed.
@@ -131,10 +132,7 @@ func (t *Table) query(ctx context.Context, read func(scan func(...any) error) er
 			return t.meaning(err)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return t.meaning(err)
-	}
-	return nil
+	return t.meaning(rows.Err())
 }
 
 const atOnce = 500
@@ -159,10 +157,9 @@ func (t *Table) add(ctx context.Context, again string, trials ...string) error {
 
 // drop removes a trial that no process holds.
 func (t *Table) drop(ctx context.Context, trial string) error {
-	if _, err := t.exec(ctx, `DELETE FROM @work WHERE trial = $1 AND holder = ''`, trial); err != nil {
-		return fmt.Errorf("taking a trial from the queue: %w", err)
-	}
-	return nil
+	_, err := t.exec(ctx, `DELETE FROM @work WHERE trial = $1 AND holder = ''`, trial)
+	fault.While(&err, "taking a trial from the queue")
+	return err
 }
 
 // A hold is the right to work on a trial. Its number differs from that of every other hold.
@@ -179,10 +176,8 @@ func (t *Table) take(ctx context.Context, number string) (h *hold, err error) {
 		return scan(&h.trial, &h.attempts, &h.reason)
 	}, `UPDATE @work SET holder = $1, beat = @now WHERE trial = (SELECT trial FROM @work WHERE holder = '' AND next <= @now ORDER BY place, trial LIMIT 1 @skip)
 		RETURNING trial, attempts, reason`, number)
-	if err != nil {
-		return nil, fmt.Errorf("taking a trial from the queue: %w", err)
-	}
-	return h, nil
+	fault.While(&err, "taking a trial from the queue")
+	return h, err
 }
 
 // beat says that the holder lives. It reports whether the hold still counts.
@@ -267,8 +262,6 @@ func (t *Table) find(ctx context.Context, trials ...string) (map[string]turn, er
 func (t *Table) waiting(ctx context.Context, before int64) (n int, err error) {
 	err = t.query(ctx, func(scan func(...any) error) error { return scan(&n) },
 		`SELECT count(*) FROM @work WHERE holder = '' AND next <= @now AND place < $1`, before)
-	if err != nil {
-		return 0, fmt.Errorf("counting trials in the queue: %w", err)
-	}
-	return n, nil
+	fault.While(&err, "counting trials in the queue")
+	return n, err
 }

@@ -423,8 +423,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c 
 	if pause := comeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
 	}
-	w.Header().Del("ETag")
-	unshare(w.Header())
+	for _, name := range []string{"ETag", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} { // what a stranger may not read is not shared
+		w.Header().Del(name)
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	if route.Kind == Page {
 		s.refusePage(w, r, c, p)

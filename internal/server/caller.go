@@ -163,12 +163,6 @@ func (s *Server) share(route *Route, h http.Header, r *http.Request, c *Caller) 
 	h.Set("Access-Control-Expose-Headers", sharedHeaders)
 }
 
-// unshare takes the permission back from a refusal: what a stranger may not read has none.
-func unshare(h http.Header) {
-	h.Del("Access-Control-Allow-Origin")
-	h.Del("Access-Control-Expose-Headers")
-}
-
 // published reports whether others than this machine reach the server. If only this machine does, other sites' pages in
 // its browsers would reach what nobody else can, so they may read nothing.
 func (s *Server) published() bool {
@@ -302,11 +296,6 @@ type memoryBudget struct {
 
 	mu      sync.Mutex // held while callers is read or changed
 	callers map[string]int64
-}
-
-// newMemoryBudget returns a Budget of half of this memory, in bytes.
-func newMemoryBudget(memory int64) *memoryBudget {
-	return &memoryBudget{total: memory / 2, parts: semaphore.NewWeighted(memory / 2), callers: map[string]int64{}}
 }
 
 // A memoryAccount counts what one request holds. It must be used by one goroutine only.

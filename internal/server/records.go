@@ -368,7 +368,7 @@ const (
 	scanLimit    = 2000 // records to examine for one page
 )
 
-// listRecords lists a part of the log. A cursor is an index in it.
+// listRecords lists a part of the log, until the page is full or the scan limit is reached. A cursor is an index in the log. It reads no payload.
 func (s *Server) listRecords(r *http.Request, c *Caller) (listing api.Listing, err error) {
 	from, err := cursorOf(r)
 	if err != nil {
@@ -378,7 +378,26 @@ func (s *Server) listRecords(r *http.Request, c *Caller) (listing api.Listing, e
 	if err != nil {
 		return listing, err
 	}
-	return s.list(r.Context(), c, r.URL.Query().Get("chain"), from, int(limit))
+	listing.Records = []api.Entry{}
+	looked := 0
+	for b, err := range s.config.Installation.Ledger.Briefs().List(r.Context(), from, r.URL.Query().Get("chain")) {
+		if err != nil {
+			return listing, err
+		}
+		if len(listing.Records) == int(limit) || looked == scanLimit {
+			listing.Next = strconv.FormatInt(b.Index, 10)
+			break
+		}
+		looked++
+		switch err := s.acts.MayRead(r.Context(), c, b); {
+		case err == nil:
+			listing.Records = append(listing.Records, api.Entry{Index: b.Index, RecordID: b.RecordID, Digest: b.Digest.String(), ActionType: string(b.Action),
+				Role: string(b.Role()), Actor: b.Actor, Timestamp: b.Timestamp, ChainID: b.ChainID, RequestID: b.RequestID})
+		case !errors.Is(err, api.ErrForbidden):
+			return listing, err
+		}
+	}
+	return listing, nil
 }
 
 func cursorOf(r *http.Request) (int64, error) {
@@ -391,33 +410,6 @@ func cursorOf(r *http.Request) (int64, error) {
 		return 0, fmt.Errorf("%w: after: %q is not a cursor of this server", api.ErrMalformed, cursor)
 	}
 	return from, nil
-}
-
-// list reads from an index of the log until the page is full or the scan limit is reached. It reads no payload.
-func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, limit int) (api.Listing, error) {
-	listing, looked := api.Listing{Records: []api.Entry{}}, 0
-	for b, err := range s.config.Installation.Ledger.Briefs().List(ctx, from, chain) {
-		if err != nil {
-			return listing, err
-		}
-		if len(listing.Records) == limit || looked == scanLimit {
-			listing.Next = strconv.FormatInt(b.Index, 10)
-			break
-		}
-		looked++
-		switch err := s.acts.MayRead(ctx, c, b); {
-		case err == nil:
-			listing.Records = append(listing.Records, entryOf(b))
-		case !errors.Is(err, api.ErrForbidden):
-			return listing, err
-		}
-	}
-	return listing, nil
-}
-
-func entryOf(b *brief.Brief) api.Entry {
-	return api.Entry{Index: b.Index, RecordID: b.RecordID, Digest: b.Digest.String(), ActionType: string(b.Action), Role: string(b.Role()),
-		Actor: b.Actor, Timestamp: b.Timestamp, ChainID: b.ChainID, RequestID: b.RequestID}
 }
 
 func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }

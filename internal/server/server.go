@@ -44,6 +44,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
@@ -146,7 +148,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
 	s.conduct = docket.NewConductCache(c.Installation.Ledger, c.Now)
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
-	s.budget = newMemoryBudget(c.Memory)
+	s.budget = &memoryBudget{total: c.Memory / 2, parts: semaphore.NewWeighted(c.Memory / 2), callers: map[string]int64{}}
 	s.limiter = newRateLimiter(c.Limits, c.Now)
 	s.ready = &prober{probe: c.Installation.Ready, log: c.Log, now: c.Now}
 	s.cosigned = &cosigner{witnesses: c.Installation.Witnesses, ledger: c.Installation.Ledger, log: c.Log, now: c.Now}
