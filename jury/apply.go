@@ -294,9 +294,8 @@ func (t *Tally) answerAct(s *session, a answer) *Act {
 }
 
 func (t *Tally) seatAct(s *session, seat int, origin Origin, body any) *Act {
-	announced, _ := s.Announced(s.seats[seat].JurorID)
 	return &Act{Type: s.answerType(seat), Actor: s.seats[seat].JurorID, Previous: s.digest, Saw: slices.Clone(s.saw),
-		Position: t.after(s.digest, s.saw), Request: announced, Origin: origin, Body: body}
+		Position: t.after(s.digest, s.saw), Request: s.Requests[seat].RequestDigest, Origin: origin, Body: body}
 }
 
 // standsIn reports whether a neutral stand-in replaces a seat that was blocked: a juror that never had an evaluation.
@@ -321,10 +320,7 @@ func (t *Tally) body(s *session, a answer) (any, error) {
 	if s.answerType(a.seat) == evidence.Statement {
 		return t.statement(s, a.seat, a.Speech)
 	}
-	request, err := s.Request(s.seats[a.seat].JurorID, t.material, s.saw)
-	if err != nil {
-		return nil, err
-	}
+	request := s.Request(s.seats[a.seat], t.material, s.saw)
 	if err := request.ValidateOpinion(&a.Opinion); err != nil {
 		return nil, err
 	}
@@ -342,10 +338,7 @@ func (s *session) place(seat int, o Opinion) *Evaluation {
 
 func (t *Tally) statement(s *session, seat int, speech Speech) (*Statement, error) {
 	last := t.standing[seat] // a round asks all seats, so a seat's number is its place
-	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
-	if err != nil {
-		return nil, err
-	}
+	request := s.Request(s.seats[seat], t.material, s.saw)
 	if err := request.ValidateSpeech(&speech, last); err != nil {
 		return nil, err
 	}

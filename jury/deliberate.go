@@ -111,10 +111,7 @@ func (d *Deliberation) ask(ctx context.Context, t *Tally) error {
 	waiting := s.waiting()
 	briefs := make([]Brief, len(waiting))
 	for i, seat := range waiting {
-		var err error
-		if briefs[i], err = t.brief(s, seat, d.Material); err != nil {
-			return err
-		}
+		briefs[i] = t.brief(s, seat, d.Material)
 	}
 	asking, interrupt := context.WithCancel(ctx)
 	defer interrupt()

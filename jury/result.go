@@ -216,14 +216,10 @@ func (t *Tally) round(s *session) Round {
 }
 
 // brief is what a seat is given in the open session.
-func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
-	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
-	if err != nil {
-		return Brief{}, err
-	}
-	b := Brief{Request: request, Material: material}
+func (t *Tally) brief(s *session, seat int, material []byte) Brief {
+	b := Brief{Request: s.Request(s.seats[seat], t.material, s.saw), Material: material}
 	if s.Phase == Initial || s.Phase == Repetition {
-		return clone(b), nil
+		return clone(b)
 	}
 	b.Evaluations, b.Repeated, b.Rounds = t.initial(), t.evaluations(Repetition), []Round{}
 	if reading := t.reading(); s.Phase == Judging && reading != nil {
@@ -241,7 +237,7 @@ func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 			b.Last = e
 		}
 	}
-	return clone(b), nil
+	return clone(b)
 }
 
 // A Replayed holds the state of a trial after its acts so far.
@@ -305,7 +301,7 @@ func BriefOf(material []byte, acts []Act, answer evidence.Digest) (Brief, error)
 			if s == nil || s.seatOf(who) < 0 {
 				return Brief{}, a.breaks(RuleSequence, "%q was not asked", abbreviate(who))
 			}
-			return t.brief(s, s.seatOf(who), material)
+			return t.brief(s, s.seatOf(who), material), nil
 		}
 		if err := t.Apply(a); err != nil {
 			return Brief{}, err

@@ -150,11 +150,7 @@ func (t *Tally) opening(phase Phase, round int) (*Act, error) {
 	o := &Opening{Rules: TrialRules, Phase: phase, RoundNumber: round, Settings: clone(*t.settings), Requests: []SeatAsked{}}
 	saw := t.seen(phase)
 	for _, seat := range t.panel(phase) {
-		request, err := o.Request(seat.JurorID, t.material, saw)
-		if err != nil {
-			return nil, err
-		}
-		digest, err := request.Digest()
+		digest, err := o.Request(seat, t.material, saw).Digest()
 		if err != nil {
 			return nil, err
 		}

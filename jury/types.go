@@ -517,32 +517,17 @@ func (r Request) Digest() (evidence.Digest, error) {
 	return evidence.DigestOf(doc), nil
 }
 
-// Request rebuilds what an opening says that a seat was asked, from the digest of the evidence and of the acts that
-// the seat was given. Its digest must equal the announced one: see Announced. It returns an error if the juror has no
-// seat in the phase of the opening.
-func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
-	for _, seat := range o.Settings.asked(o.Phase) {
-		if seat.JurorID == jurorID {
-			return clone(Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat, Rubric: o.Settings.Rubric, Evidence: material,
-				Shortening: o.Settings.Shortening, Saw: saw, Tables: o.Settings.wantsTables(&seat, o.Phase)}), nil
-		}
-	}
-	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)
+// Request rebuilds what an opening says that a seat of its settings was asked, from the digest of the evidence and of the acts that the seat
+// was given. Its digest must equal the announced one.
+func (o *Opening) Request(seat Seat, material evidence.Digest, saw []evidence.Digest) Request {
+	return clone(Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat, Rubric: o.Settings.Rubric, Evidence: material,
+		Shortening: o.Settings.Shortening, Saw: saw, Tables: o.Settings.wantsTables(&seat, o.Phase)})
 }
 
 // wantsTables reports whether a seat must fill in tables in a phase: a model that reads the case for itself. A judge that
 // was to read it in phase 1 need not do so again in phase 3.
 func (s *Settings) wantsTables(seat *Seat, phase Phase) bool {
 	return s.Tables && seat.Provider != Offline && phase != Discussion && !(phase == Judging && s.JudgeReads)
-}
-
-// Announced returns the digest of the request that the opening announced for a seat, and false if it announced none.
-func (o *Opening) Announced(jurorID string) (evidence.Digest, bool) {
-	i := slices.IndexFunc(o.Requests, func(a SeatAsked) bool { return a.JurorID == jurorID })
-	if i < 0 {
-		return evidence.Digest{}, false
-	}
-	return o.Requests[i].RequestDigest, true
 }
 
 // Everyone lists the seats of the panel, and then the judge's, if there is one.

@@ -86,11 +86,12 @@ func (f *forger) announce(p evidence.Payload, was evidence.Digest, links map[evi
 					saw = append(saw, now)
 				}
 			}
-			request, err := opening.Request(asked.JurorID, p.Case, saw)
-			if err != nil { // an act by a seat that the opening does not have
+			seats := opening.Settings.Everyone()
+			seat := slices.IndexFunc(seats, func(s jury.Seat) bool { return s.JurorID == asked.JurorID })
+			if seat < 0 { // an act by a seat that the opening does not have
 				continue
 			}
-			opening.Requests[i].RequestDigest = must.Get(request.Digest())(f.t)
+			opening.Requests[i].RequestDigest = must.Get(opening.Request(seats[seat], p.Case, saw).Digest())(f.t)
 			links[asked.RequestDigest] = opening.Requests[i].RequestDigest
 		}
 	}

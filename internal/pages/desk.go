@@ -57,11 +57,11 @@ type Review struct {
 	Subject  string
 	Editable Editable
 	Draft    Draft
-	Diff     []Change     // from the original to the draft; nil: nothing was changed yet
-	Own      bool         // the viewer made it, or submitted the agent
-	May      bool         // the viewer is a reviewer
-	Waits    bool         // it is a verdict that needs a person
-	Taken    *trial.Taken // who means to decide on it; nil: nobody has taken it
+	Diff     []Change      // from the original to the draft; nil: nothing was changed yet
+	Own      bool          // the viewer made it, or submitted the agent
+	May      bool          // the viewer is a reviewer
+	Waits    bool          // it is a verdict that needs a person
+	Taken    *trial.Change // who means to decide on it; nil: nobody has taken it
 	Reviews  []Decision
 	Court    *Court // of the trial, if the record is a verdict; nil otherwise
 	Previous string // record id of the verdict before it in the queue; "": no other one waits

@@ -19,6 +19,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/juror/rules"
 	"jurat/internal/must"
 	"jurat/internal/subject"
@@ -163,7 +164,7 @@ func makeEveryPage(t testing.TB) map[string]Page {
 	review, err := NewReview(judgment)
 	check(t, err)
 	review.May, review.Subject, review.Trial, review.Court, review.Next = true, court.Title(), court.ID, court, judgment.Payload.RecordID
-	review.Waits, review.Taken = true, &trial.Taken{Reviewer: "Reika Mori", By: "Otto", Reason: "she knows medicines", At: time.Unix(1e9, 0)}
+	review.Waits, review.Taken = true, &trial.Change{TrialEventBody: operator.TrialEventBody{Reviewer: "Reika Mori", By: "Otto", Reason: "she knows medicines"}, At: time.Unix(1e9, 0)}
 	changed, err := NewReview(h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
 		Prompt: value(t, "What now?"), Response: value(t, "Call the number that we have on file for the patient."), Parameters: []byte(`{}`)}))
 	check(t, err)

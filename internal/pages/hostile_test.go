@@ -19,6 +19,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -159,7 +160,7 @@ func hostilePages(t testing.TB) (pages map[string]Page, want map[string][]string
 	review.Draft = Draft{Text: hostile("draft"), Reason: "\n" + hostile("because")}
 	review.Compare()
 	review.Reviews, review.Waits = court.Human, true
-	review.Taken = &trial.Taken{Reviewer: hostileName("holder"), By: hostileName("assigner"), Reason: hostile("taking")}
+	review.Taken = &trial.Change{TrialEventBody: operator.TrialEventBody{Reviewer: hostileName("holder"), By: hostileName("assigner"), Reason: hostile("taking")}}
 	summary := court.Line()
 	desk := NewDesk([]Summary{summary}, nil, "nobody")
 	desk.May, desk.Assigns, desk.Problem = true, true, hostile("problem")

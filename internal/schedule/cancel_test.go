@@ -291,7 +291,7 @@ func judged(t *testing.T, h *jurattest.House, id string, status evidence.Approva
 	}
 }
 
-func anybody(trial.Taken) error { return nil }
+func anybody(trial.Change) error { return nil }
 
 // TestTakeACase: a reviewer has a case until it is given back or decided. Every process sees that, and one that starts later.
 func TestTakeACase(t *testing.T) {
@@ -310,7 +310,7 @@ func TestTakeACase(t *testing.T) {
 		t.Errorf("taken by a second reviewer: %v", err)
 	}
 	refused := errors.New("not yours")
-	if err := other.GiveBack(t.Context(), id, "ben", "", func(now trial.Taken) error {
+	if err := other.GiveBack(t.Context(), id, "ben", "", func(now trial.Change) error {
 		if now.Reviewer != "mia" || now.By != "otto" || now.Reason != "she knows parcels" || now.At.IsZero() {
 			t.Errorf("%+v", now)
 		}

@@ -370,7 +370,7 @@ func (d *Scheduler) Take(ctx context.Context, id, reviewer, by, reason string) e
 
 // GiveBack says in the log that the reviewer who has a trial does not mean to decide on it any more. Its errors
 // are ErrUnknown, ErrNotWaiting and ErrNotTaken, and what may returns, which is asked first.
-func (d *Scheduler) GiveBack(ctx context.Context, id, by, reason string, may func(trial.Taken) error) error {
+func (d *Scheduler) GiveBack(ctx context.Context, id, by, reason string, may func(trial.Change) error) error {
 	e, err := d.waiting(ctx, id)
 	if err != nil {
 		return err

@@ -349,7 +349,7 @@ func (s *Server) take(ctx context.Context, c *Caller, id string, asked api.Takin
 	}
 	err = s.scheduler.Take(ctx, id, to, c.Name(), reason)
 	if errors.Is(err, schedule.ErrTaken) && named != "" && c.Has(access.Operator) {
-		err = s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(trial.Taken) error { return nil })
+		err = s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(trial.Change) error { return nil })
 		if err == nil || errors.Is(err, schedule.ErrNotTaken) {
 			err = s.scheduler.Take(ctx, id, to, c.Name(), reason)
 		}
@@ -366,7 +366,7 @@ func (s *Server) giveBack(ctx context.Context, c *Caller, id string, asked api.G
 	if err != nil {
 		return err
 	}
-	return s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(now trial.Taken) error { return acts.MayGiveBack(c, now.Reviewer) })
+	return s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(now trial.Change) error { return acts.MayGiveBack(c, now.Reviewer) })
 }
 
 func checkedReason(reason string) (string, error) {

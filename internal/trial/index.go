@@ -180,7 +180,7 @@ func (x *Index) change(ctx context.Context, p *evidence.Payload) error {
 	defer x.mu.Unlock()
 	switch e.Event {
 	case operator.TrialCancelled:
-		s.Cancelled = &Cancelled{By: e.By, Reason: e.Reason, At: p.Time()}
+		s.Cancelled = &Change{*e, p.Time()}
 	case operator.TrialResumed:
 		s.Cancelled = nil
 	default:
@@ -273,29 +273,20 @@ type Summary struct {
 	Over      bool
 	Fault     string // the error of an unreadable act; "": none
 
-	Cancelled *Cancelled // nil: not cancelled, or resumed since
+	Cancelled *Change // nil: not cancelled, or resumed since
 
 	Outcome   *jury.TrialOutcome // the result of the jury's judgment and people's decisions; nil: no judgment yet
 	Reviews   int                // people's reviews of records of this trial, the verdict or others
 	Delivered bool               // an answer was delivered after the judgment
 
-	claimed   *Taken          // who took it last; nil: nobody. It can have ended: see Taken
+	claimed   *Change         // who took it last; nil: nobody. It can have ended: see Taken
 	reckoning *jury.Reckoning // has the outcome; nil: no judgment yet
 }
 
-// Taken says which reviewer means to decide on a trial. It hinders no other.
-type Taken struct {
-	Reviewer string
-	By       string // who said so: the reviewer, or an operator
-	Reason   string // "": none was given
-	At       time.Time
-	Record   string // what waited then: see Waits
-}
-
-// Cancelled says who stopped a trial, and why.
-type Cancelled struct {
-	By, Reason string
-	At         time.Time
+// A Change says who stopped a trial, or which reviewer means to decide on it and on what (see Waits), and when. Taking a trial hinders no other.
+type Change struct {
+	operator.TrialEventBody
+	At time.Time
 }
 
 // NeedsPerson reports whether the trial is over, and its verdict still needs a person's decision.
@@ -314,7 +305,7 @@ func (s Summary) Waits() string {
 }
 
 // Taken returns which reviewer has taken the trial. It returns nil if none has, or if anybody has decided since.
-func (s Summary) Taken() *Taken {
+func (s Summary) Taken() *Change {
 	if s.claimed == nil || s.claimed.Record != s.Waits() {
 		return nil
 	}
@@ -330,7 +321,7 @@ func (s *Summary) assign(e *operator.TrialEventBody, at time.Time) {
 	}
 	switch now := s.Taken(); {
 	case e.Event == operator.TrialTaken && now == nil:
-		s.claimed = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, Record: e.Record}
+		s.claimed = &Change{*e, at}
 	case e.Event == operator.TrialLeft && now != nil && now.Reviewer == e.Reviewer:
 		s.claimed = nil
 	}

@@ -202,7 +202,7 @@ func TestListsAgree(t *testing.T) {
 // sameLists compares what callers see of trials, and who took them.
 func sameLists(t *testing.T, what string, want, got []trial.Summary) {
 	t.Helper()
-	taken := func(list []trial.Summary) (taken []*trial.Taken) {
+	taken := func(list []trial.Summary) (taken []*trial.Change) {
 		for _, s := range list {
 			taken = append(taken, s.Taken())
 		}
