@@ -149,18 +149,18 @@ type examined struct {
 }
 
 type namedDamage struct {
-	Kind     fsck.Kind `json:"kind"`
-	Meaning  string    `json:"meaning"`
-	Detail   string    `json:"detail"`
-	Harmless bool      `json:"harmless"`
-	Index    *int64    `json:"index,omitzero"` // not there: it is not about one record
-	RecordID string    `json:"record_id,omitzero"`
+	Kind     string `json:"kind"`
+	Meaning  string `json:"meaning"`
+	Detail   string `json:"detail"`
+	Harmless bool   `json:"harmless"`
+	Index    *int64 `json:"index,omitzero"` // not there: it is not about one record
+	RecordID string `json:"record_id,omitzero"`
 }
 
 func nameDamages(damages []fsck.Damage, size int64) (e examined) {
 	e = examined{Records: size, Whole: true, Damages: []namedDamage{}}
 	for _, d := range damages {
-		n := namedDamage{Kind: d.Kind, Meaning: d.Kind.Meaning(), Detail: d.Detail, Harmless: d.Kind.Harmless(), RecordID: d.RecordID}
+		n := namedDamage{Kind: d.Kind.String(), Meaning: d.Kind.Meaning(), Detail: d.Detail, Harmless: d.Kind.Harmless(), RecordID: d.RecordID}
 		if d.Index >= 0 {
 			n.Index = &d.Index
 		}

@@ -47,7 +47,7 @@ type placed struct {
 // pages examines the log's pages on all cores, and merges them in log order.
 func (f *fsck) pages(ctx context.Context) error {
 	next, done := int64(0), int64(0)
-	return inorder.Do(func() (from int64, err error) {
+	err := inorder.Do(func() (from int64, err error) {
 		if from = next; from >= f.head.Size {
 			return 0, io.EOF
 		}
@@ -71,6 +71,11 @@ func (f *fsck) pages(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err == nil {
+		f.nameMoved()
+		f.judge()
+	}
+	return err
 }
 
 // examine examines n rows and the hashes that were stored with them.
@@ -218,26 +223,20 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 // settled reports a record that still waits although an act says that it was stamped.
 func (l looking) settled(ctx context.Context, act, stamped *storage.Row, authority string) error {
 	waits, err := l.fsck.store.Waiting(ctx, authority, stamped.Index, 1)
-	if err != nil {
-		return l.noOutbox(err)
-	}
-	if len(waits) == 1 && waits[0].Index == stamped.Index {
+	if err == nil && len(waits) == 1 && waits[0].Index == stamped.Index {
 		l.report(DamageSettled, stamped.Index, stamped.RecordID, "for %s, although the act %s says that it was added", authority, act.RecordID)
 	}
-	return nil
+	return l.noOutbox(err)
 }
 
 // outbox checks that each record that waits for a time stamp is in the log.
 func (f *fsck) outbox(ctx context.Context) error {
 	owing, err := f.store.Owing(ctx)
-	if err != nil {
-		return f.noOutbox(err)
-	}
 	for _, o := range owing {
-		for from := int64(0); ; {
-			waits, err := f.store.Waiting(ctx, o.Authority, from, pageSize)
-			if err != nil {
-				return f.noOutbox(err)
+		for from := int64(0); err == nil; {
+			var waits []storage.Wait
+			if waits, err = f.store.Waiting(ctx, o.Authority, from, pageSize); len(waits) == 0 {
+				break
 			}
 			for _, w := range waits {
 				if err := f.wait(ctx, w); err != nil {
@@ -245,12 +244,9 @@ func (f *fsck) outbox(ctx context.Context) error {
 				}
 				from = w.Index + 1
 			}
-			if len(waits) < pageSize {
-				break
-			}
 		}
 	}
-	return nil
+	return f.noOutbox(err)
 }
 
 // noOutbox reports damage that prevents reading the outbox or the briefs. It returns other errors.

@@ -1,12 +1,14 @@
 package sqlite
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // writeLock is the byte of the file beside the database (-shm) that a writer locks: see "WAL-Index" in SQLite's
@@ -40,29 +42,17 @@ func lockedBy(path string, at int64) int {
 		return 0
 	}
 	is, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
 	locks, err := os.ReadFile("/proc/locks")
-	if err != nil {
+	if !ok || err != nil {
 		return 0
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(locks)); lines.Scan(); {
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(is.Dev), unix.Minor(is.Dev), is.Ino)
+	for line := range strings.Lines(string(locks)) {
 		// For example: 1: POSIX  ADVISORY  WRITE 1234 08:01:5678 120 120
-		var number, kind, way, mode, past string
-		var pid int
-		var major, minor uint64
-		var inode uint64
-		var from int64
-		n, _ := fmt.Sscanf(lines.Text(), "%s %s %s %s %d %x:%x:%d %d %s", &number, &kind, &way, &mode, &pid, &major, &minor, &inode, &from, &past)
-		if n == 10 && mode == "WRITE" && pid > 0 && inode == is.Ino && from == at && device(major, minor) == uint64(is.Dev) {
-			return pid
+		if f := strings.Fields(line); len(f) == 8 && f[3] == "WRITE" && f[5] == file && f[6] == strconv.FormatInt(at, 10) {
+			pid, _ := strconv.Atoi(f[4]) // 0 or less: not of a process that can be named
+			return max(pid, 0)
 		}
 	}
 	return 0
-}
-
-// device builds a device number, as stat(2) returns it, from its two parts.
-func device(major, minor uint64) uint64 {
-	return minor&0xff | major&0xfff<<8 | minor&^0xff<<12 | major&^0xfff<<32
 }
