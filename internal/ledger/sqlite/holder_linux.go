@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // writeLock is the byte of the file beside the database (-shm) that a writer locks: see "WAL-Index" in SQLite's
@@ -46,7 +44,8 @@ func lockedBy(path string, at int64) int {
 	if !ok || err != nil {
 		return 0
 	}
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(is.Dev), unix.Minor(is.Dev), is.Ino)
+	device := uint64(is.Dev) // the two parts of its number are as stat(2) packs them
+	file := fmt.Sprintf("%02x:%02x:%d", device>>8&0xfff|device>>32&^0xfff, device&0xff|device>>12&0xffffff00, is.Ino)
 	for line := range strings.Lines(string(locks)) {
 		// For example: 1: POSIX  ADVISORY  WRITE 1234 08:01:5678 120 120
 		if f := strings.Fields(line); len(f) == 8 && f[3] == "WRITE" && f[5] == file && f[6] == strconv.FormatInt(at, 10) {
