@@ -86,8 +86,7 @@ func (c *Client) WithKey(key string) *Client {
 	return &with
 }
 
-// Seal asks the server to seal a payload with the key that the installation keeps for the agent or reviewer, and
-// returns the record.
+// Seal asks the server to seal a payload with the key that the installation keeps for its actor, and returns the record.
 func (c *Client) Seal(ctx context.Context, payload []byte) (*evidence.Record, error) {
 	return answer(evidence.Open)(c.ask(ctx, http.MethodPost, "/v1/records", payload))
 }
@@ -178,8 +177,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Checkpoint reads a signed checkpoint of the whole log. A caller that keeps it can later detect a change of anything
-// that it covers.
+// Checkpoint reads a signed checkpoint of the whole log. A caller that keeps it can later detect a change of what it covers.
 func (c *Client) Checkpoint(ctx context.Context) (string, error) {
 	doc, err := c.get(ctx, "/log/checkpoint")
 	return string(doc), err
@@ -295,8 +293,7 @@ func problemIn(answer *http.Response, doc []byte) error {
 	return p
 }
 
-// Submit puts an agent before the jury. It returns when the submission is sealed. The trial starts when its turn
-// comes.
+// Submit puts an agent before the jury. It returns when the submission is sealed; the trial starts when its turn comes.
 func (c *Client) Submit(ctx context.Context, n api.NewSubmission) (*api.Submission, error) {
 	return answer(read[api.Submission])(c.post(ctx, "/v1/submissions", n))
 }
@@ -306,8 +303,7 @@ func (c *Client) Submission(ctx context.Context, id string) (*api.Submission, er
 	return answer(read[api.Submission])(c.get(ctx, submissionPath(id, "")))
 }
 
-// Cancel stops a trial that has no verdict. The log records the caller and the reason. A juror that was already asked
-// still answers.
+// Cancel stops a trial that has no verdict. The log records by whom, and why. A juror that was already asked still answers.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (*api.Submission, error) {
 	return answer(read[api.Submission])(c.post(ctx, submissionPath(id, "/cancel"), api.Cancellation{Reason: reason}))
 }
@@ -369,8 +365,7 @@ func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[ap
 	}
 }
 
-// listen passes on what one connection to a trial tells. It returns the number of the last event, and nil when the trial is over or the caller
-// stopped iterating.
+// listen passes on what one connection tells. It returns the last event's number, and nil when the trial is over or the caller stopped.
 func (c *Client) listen(ctx context.Context, id string, after int64, yield func(api.Event, error) bool) (last int64, err error) {
 	lines, end, err := c.stream(ctx, fmt.Sprintf("%s?after=%d", submissionPath(id, "/events"), after))
 	if lines == nil {

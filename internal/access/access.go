@@ -111,8 +111,7 @@ func FormKey(token string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkRoles returns an error for unknown roles, and for an agent with a second role: an agent must not decide on its own work under a
-// person's name.
+// checkRoles refuses unknown roles, and a second role of an agent, which must not decide on its own work under a person's name.
 func checkRoles(roles []Role) error {
 	if len(roles) == 0 {
 		return fmt.Errorf("%w: want at least one role", ErrOrder)
@@ -210,8 +209,7 @@ func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
 	return nil
 }
 
-// who returns the grant of a token, and an error if the token is not valid at a time. With ErrExpired and ErrRevoked it also returns the
-// grant.
+// who returns the grant of a token, and an error if it is not valid at a time. With ErrExpired and ErrRevoked it returns both.
 func (b *book) who(id evidence.Digest, now time.Time) (*Grant, error) {
 	g := b.grants[id]
 	if g == nil {
@@ -403,8 +401,7 @@ func (o *Order) Check() error {
 
 func (o *Order) Has(role Role) bool { return slices.Contains(o.Roles, role) }
 
-// Grant makes a token and returns it. The token itself is not stored anywhere. For an order that is not valid, the error has ErrOrder in
-// its chain.
+// Grant makes a token and returns it: it is stored nowhere. For an order that is not valid, the error has ErrOrder in its chain.
 func (r *Register) Grant(ctx context.Context, o Order) (token string, grant *Grant, err error) {
 	if token, err = r.grant(ctx, o); err != nil {
 		return "", nil, fmt.Errorf("granting access: %w", err)
@@ -482,8 +479,7 @@ func (r *Register) Publish(ctx context.Context, what What, public bool, reason, 
 	return nil
 }
 
-// Admit lets an agent add to a chain that another agent has begun. This cannot be undone: what the agent adds stays. A refused name returns
-// ErrOrder.
+// Admit lets an agent add to a chain that another has begun. This cannot be undone: what it adds stays. A refused name returns ErrOrder.
 func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) error {
 	if err := names.Check(agent); err != nil {
 		return fmt.Errorf("admitting %q to chain %q: %w: agent_id: %w", agent, chain, ErrOrder, err)

@@ -329,8 +329,7 @@ func (b *Browser) Select(css, value string) {
 	Eval[bool](b, fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); return true })(document.querySelector(%s))", quote(value), quote(css)))
 }
 
-// Picture returns what the window shows as PNG, reduced to its most frequent colours. That is enough for text, and a
-// third of the bytes.
+// Picture returns what the window shows as PNG, reduced to its most frequent colours: enough for text, in a third of the bytes.
 func (b *Browser) Picture() []byte {
 	b.t.Helper()
 	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())

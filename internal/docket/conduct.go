@@ -36,8 +36,7 @@ func (f *ConductFile) Bytes() (sum int64) {
 	return sum
 }
 
-// ReadConduct hands on what the log has about an agent: the case file of each trial, and bundles of other records. It returns
-// what the log counted. Its errors are those of the ledger and of take.
+// ReadConduct hands on what the log has about an agent, by trials and in bundles, and returns its counts. Its errors are the ledger's and take's.
 func ReadConduct(ctx context.Context, log *ledger.Ledger, agent string, take func(ConductFile) error) (reputation.LogFact, error) {
 	size, err := log.Size(ctx)
 	if err != nil {
@@ -114,8 +113,7 @@ func (r *reading) about(agent string) error {
 	return r.recorded(agent)
 }
 
-// recorded hands on the acts that recorders saw, as far as they were judged: the log counts them for the recorders, so they are not among the
-// agent's records.
+// recorded hands on the judged acts that recorders saw: the log counts them for the recorders, and not as the agent's own.
 func (r *reading) recorded(agent string) error {
 	r.piles = 0
 	slices.SortFunc(r.seen, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) })

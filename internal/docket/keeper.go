@@ -49,8 +49,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// A Keeper keeps the index of words of a log at the end of the log, while searches use it. Its methods may be called
-// concurrently.
+// A Keeper keeps the index of words of a log at its end, while searches use it. Its methods may be called concurrently.
 type Keeper struct {
 	Ledger *ledger.Ledger
 	Path   string       // of the file; "": in memory
@@ -100,8 +99,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 	return x.Follow(ctx, k.teller())
 }
 
-// tellEvery is how often the log says how far an index has come that is far behind, such as one that is made again after an update of the
-// program.
+// tellEvery is how often the log says how far an index has come that is far behind, as after an update of the program.
 const tellEvery = 5 * time.Second
 
 func (k *Keeper) teller() func(done, total int64) {
@@ -164,8 +162,7 @@ type Reader struct {
 	States  func([]trial.Summary) ([]api.State, error) // of trials, as the queue has them; nil: not known
 }
 
-// Trials answers a search for trials. get returns its parameters. Its errors are FieldErrors, and those of the index and
-// of the log.
+// Trials answers a search for trials by its parameters. Its errors are FieldErrors, and those of the index and of the log.
 func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.Index, by *Reader) (list api.TrialList, err error) {
 	q, err := find.ReadTrials(get)
 	if err != nil {

@@ -38,8 +38,7 @@ const erased = "erased"
 type PartOrder struct {
 	From, N int64 // the number of the first record, from 1; how many
 	Prices  llm.Prices
-	// Open returns a record with what its reader may read of it. It is called for each record from the first on, because bodies copy from
-	// earlier ones.
+	// Open returns a record with what its reader may read of it. It is called from the first record on: bodies copy from earlier ones.
 	Open func(*evidence.Record) (*evidence.Record, error)
 }
 

@@ -230,8 +230,7 @@ func decimalOf(literal string) decimal {
 	return d
 }
 
-// IsCanonicalText reports that a document is one text, and that Canonical would return it as it is. What people, models and recorders say may be long, and is
-// recognised in one pass.
+// IsCanonicalText reports that a document is one text that Canonical would return as it is: texts may be long, and one pass finds that.
 func (b Bounds) IsCanonicalText(doc []byte) bool {
 	if len(doc) < len(`""`) || len(doc) > b.Size || doc[0] != '"' || !utf8.Valid(doc) {
 		return false
@@ -287,8 +286,7 @@ func escapeLength(text []byte) int {
 	return 0
 }
 
-// Decode reads the JSON of a file into a form and refuses unknown members. SameBytes later checks that it was
-// canonical.
+// Decode reads the JSON of a file into a form and refuses unknown members. SameBytes later checks that it was canonical.
 func Decode(doc []byte, form any) error {
 	if err := CheckValues(doc); err != nil {
 		return err

@@ -39,8 +39,7 @@ func CheckNew(name string, known iter.Seq[string]) error {
 	return nil
 }
 
-// latin writes letters of other scripts as the Latin letters that they look like, and dashes and apostrophes as those of ASCII. It looks at the case: Η is like H,
-// and η like n.
+// latin writes letters of other scripts as the Latin letters that they look like, and dashes and apostrophes as ASCII's. Η is like H, and η like n.
 func latin(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if i := slices.Index(lookalikes, c); i >= 0 {

@@ -209,8 +209,7 @@ func (p *Provider) open(kept, brought string) (pending, bool) {
 	return begun, !used && p.config.Now().Before(begun.Until)
 }
 
-// use marks a sign-in as used, and reports whether it was unused. A failed sign-in is not marked, and can be tried again: the provider
-// accepts a code only once.
+// use marks a sign-in as used, and reports whether it was unused. A failed one can be tried again: the provider accepts a code only once.
 func (p *Provider) use(begun pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -375,8 +375,7 @@ func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
 	return list
 }
 
-// NewDecision reads a review or a delivery. verdict is the review's decision on the verdict; nil if it concerns
-// something else.
+// NewDecision reads a review or a delivery. verdict is the review's decision on the verdict; nil: it concerns something else.
 func NewDecision(r *evidence.Record, verdict *jury.Decision) Decision {
 	p := &r.Payload
 	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus, Verdict: verdict}

@@ -83,8 +83,7 @@ type Draft struct {
 	Reason string
 }
 
-// NewReview makes the page for a record. It returns ErrWithheld if the response is withheld, and an error if the
-// record has none.
+// NewReview makes the page for a record. It returns ErrWithheld for a withheld response, and an error if there is none.
 func NewReview(r *evidence.Record) (*Review, error) {
 	e, err := editable(r)
 	if err != nil {
@@ -272,8 +271,7 @@ type Result struct {
 	Problem string // why it was not done; "": it was
 }
 
-// Answer adds what happened to a form. Cases with which nothing was done stay marked, if they are as the form had them, and the form stays
-// filled in for them.
+// Answer adds what happened to a form. What was not done stays marked, if it is as the form had it, and the form stays filled in for it.
 func (d *Desk) Answer(results []Result, form Several) {
 	key := d.Form.Key
 	d.Results, d.Form = results, form
@@ -298,8 +296,7 @@ func (d *Desk) Failed() (n int) {
 
 func (d *Desk) Done() int { return len(d.Results) - d.Failed() }
 
-// Asked returns the review that the form asks for by a decision, or an error with api.ErrInvalid. On a verdict the decision is a position; the
-// jury's own position means approval.
+// Asked returns the review that a decision asks for, or an error with api.ErrInvalid. On a verdict the jury's own position means approval.
 func (r *Review) Asked(decision string) (api.Review, error) {
 	asked := api.Review{ApprovalStatus: decision}
 	if strings.TrimSpace(r.Draft.Reason) == "" {

@@ -265,8 +265,7 @@ func opening(text string) string {
 	return text
 }
 
-// endsSentence reports whether a character ends a sentence before this text: a point within a number or an abbreviation
-// does not.
+// endsSentence reports whether a character ends a sentence before a text: a point in a number or an abbreviation does not.
 func endsSentence(r rune, after string) bool {
 	if strings.ContainsRune("。！？", r) {
 		return true

@@ -98,8 +98,7 @@ type sheet struct {
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// templates holds a set for each language, parsed when it is first used: most commands write no page. The function t returns
-// that language's texts.
+// templates holds a set for each language, parsed when it is first used: most commands write no page. t returns that language's texts.
 var templates = func() map[words.Lang]func() *template.Template {
 	sets := map[words.Lang]func() *template.Template{}
 	for _, lang := range words.Langs() {

@@ -183,8 +183,7 @@ func name(lang words.Lang, value any) string {
 	return cmp.Or(known(lang, value), plain(fmt.Sprint(value)))
 }
 
-// class returns a class of the style sheet for a value with a name; "" for others, so that records cannot invent
-// classes.
+// class returns the class in the style sheet of a value with a name; "unknown" for others, so that records cannot invent classes.
 func class(value any) string {
 	if known(words.English, value) == "" {
 		return "unknown"
@@ -192,8 +191,7 @@ func class(value any) string {
 	return strings.ReplaceAll(fmt.Sprint(value), " ", "_")
 }
 
-// Choose returns the language of a page: the chosen one, or else the first available one of an Accept-Language
-// header.
+// Choose returns the language of a page: the chosen one, or else the first available one of an Accept-Language header.
 func Choose(chosen, accept string) words.Lang {
 	if slices.Contains(words.Langs(), words.Lang(chosen)) {
 		return words.Lang(chosen)

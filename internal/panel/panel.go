@@ -40,8 +40,7 @@ type seated struct {
 	model llm.Model // nil: rules or an empty seat
 }
 
-// maxIdle is the number of idle connections that the client keeps to one vendor. More would use more memory than they
-// save time; vendors, which speak HTTP/2, need few.
+// maxIdle is how many idle connections are kept to one vendor: more cost more memory than they save time, and HTTP/2 needs few.
 const maxIdle = 256
 
 // New seats a jury. If client is nil, it uses one that keeps connections. It calls no model. It returns an error if a
@@ -158,8 +157,7 @@ func (s *seated) seat() (jury.Seat, error) {
 		Parameters: doc, Template: model.Template()}, nil
 }
 
-// Sit returns the jurors, and the judge (nil: none), of a trial that begins, or that has already spent an amount. The trial's time limit
-// starts now. Its errors are those of model.New.
+// Sit returns the jurors, and the judge (nil: none), of a trial that has spent an amount. Its time limit starts now. Its errors are model.New's.
 func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror, err error) {
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
@@ -293,8 +291,7 @@ type PricesNote struct {
 	Note   string `json:"note"`
 }
 
-// Look forecasts a trial of this case. If whole is set, it includes the prompts. It returns an error if no prompt can
-// be made of the case.
+// Look forecasts a trial of this case, with the prompts if whole is set. It returns an error if no prompt can be made of the case.
 func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 	plan := p.plan
 	o := &Outlook{Jurors: config.LLM, Why: plan.Why, NoModel: plan.NoModel, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,
@@ -379,8 +376,7 @@ func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Ca
 	return o, nil
 }
 
-// question returns the first question for a seat in a phase, as if no juror had said anything. The tokens in it differ
-// from those of a real trial.
+// question returns the first question for a seat in a phase, as if no juror had said anything. Its tokens differ from a real trial's.
 func (p *Panel) question(seat jury.Seat, phase jury.Phase, s *jury.Settings, on *subject.Case) (llm.Question, error) {
 	submission := evidence.DigestOf([]byte("a submission that never was"))
 	return model.Prompt(jury.Brief{Material: on.Material(), Request: jury.Request{Format: jury.RequestFormat, Phase: phase, Seat: seat,
@@ -493,8 +489,7 @@ func (e *estimate) jurors(phase jury.Phase) {
 	e.said += written
 }
 
-// ask adds the calls for one answer, and returns the tokens of the answer. A further attempt also reads the answer
-// before it.
+// ask adds the calls for one answer, and returns its tokens. A further attempt also reads the answer before it.
 func (e *estimate) ask(s *seated, seat jury.Seat, phase jury.Phase) int64 {
 	if e.err != nil || s.Provider == config.Rules || s.Missing != nil {
 		return 0

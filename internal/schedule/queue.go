@@ -62,8 +62,7 @@ func newQueue(cfg Config, work func(context.Context, string, <-chan struct{}) er
 	return &queue{Table: cfg.Table, cfg: cfg, work: work, wake: make(chan struct{}, 1), stopping: stopping, quit: quit, here: map[string]*sitting{}}
 }
 
-// start takes over the trials of processes that have died, without waiting for the whole lease, and works until stop is called. The work is done in
-// the context working.
+// start takes over the trials of dead processes, without waiting for the whole lease, and works in the context working until stop is called.
 func (q *queue) start(ctx, working context.Context) error {
 	if err := q.takeOver(ctx, min(q.cfg.Lease, startLease)); err != nil {
 		return err
@@ -222,8 +221,7 @@ func (q *queue) storeOnce(ctx context.Context, h *hold, outcome error) error {
 	return q.release(ctx, &after, &wait)
 }
 
-// takeOver ends the holds of processes that were not heard of for the lease and have no lock on the trial. Without the lock, a process that was only
-// slow would be asked to stop.
+// takeOver ends the holds of processes that were not heard of for the lease and have no lock on the trial. One with a lock is only slow.
 func (q *queue) takeOver(ctx context.Context, lease time.Duration) error {
 	list, err := q.silent(ctx, lease)
 	if err != nil {
@@ -301,8 +299,7 @@ func (d *Scheduler) start(ctx, working context.Context) bool {
 	}
 }
 
-// keep looks, until ctx ends, for trials without a working process. Their process has died, perhaps before it queued
-// a submission.
+// keep looks, until ctx ends, for trials whose process has died, perhaps before it queued a submission.
 func (d *Scheduler) keep(ctx context.Context) {
 	var orphans map[string]bool
 	for sleep(ctx, d.cfg.Lease/2) {
@@ -319,8 +316,7 @@ func (d *Scheduler) keep(ctx context.Context) {
 	}
 }
 
-// adopt queues unfinished trials that were not in the queue at this look and the previous one. It returns those that
-// are not in the queue.
+// adopt queues unfinished trials that were missing in the queue at this look and the previous one. It returns those that are missing.
 func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return before, err
@@ -435,8 +431,7 @@ func (d *Scheduler) conduct(ctx context.Context, adjourn <-chan struct{}, id str
 // errMistake says that the program has a bug.
 var errMistake = errors.New("panicked")
 
-// hold turns a panic into an error. Otherwise one trial that makes the program panic would end all other trials,
-// again at each start.
+// hold turns a panic into an error. Otherwise one trial would end all others, again at each start.
 func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

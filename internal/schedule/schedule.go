@@ -99,12 +99,10 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
 
-	// Sit seats the jury for the trial of a submitter that has already spent an amount, in millionths of a US dollar. It
-	// is a function because it joins what no single object has: the panels, and the weights that the votes have at that
-	// time.
+	// Sit seats the jury for the trial of a submitter that has already spent an amount, in millionths of a US dollar. It is
+	// a function because it joins the panels with the weights that the votes have at that time.
 	Sit func(submitter string, spent int64) (trial.Config, error)
-	// Locks keep other processes from acting in a trial that this one conducts, and say whether one does. nil: only
-	// this scheduler uses the log.
+	// Locks keep other processes from acting in a trial that is conducted here, and tell of theirs. nil: only this scheduler uses the log.
 	Locks lock.Locks
 	// Vouch returns an error for records that this installation's keys have not signed. It is a function because this
 	// is the only question that goes to the whole installation. nil: all records are accepted.
@@ -113,8 +111,7 @@ type Config struct {
 	// Reading is called while Open reads the log. nil: progress is not reported.
 	Reading func(done, total int64)
 
-	// Table is the queue, which all processes that hold trials of this log share. nil: in memory, for this scheduler
-	// alone.
+	// Table is the queue, which all processes share that hold trials of this log. nil: in memory, for this scheduler alone.
 	Table *Table
 
 	Parallel int           // how many trials this process holds at a time; 0: 4
@@ -127,8 +124,7 @@ type Config struct {
 	Poll     time.Duration // time until a log that could not be read is read again; 0: half a second
 	Gather   time.Duration // time for gathering frames before watchers are woken; 0: 20 ms
 
-	// Listen makes a listener for a trial, which receives the trial's events, the recorded ones first. It is a function
-	// because each trial needs a listener of its own. nil: only watchers receive events.
+	// Listen makes the listener of a trial, which gets its events, the recorded ones first. nil: only watchers get events.
 	Listen func() func(trial.Event)
 
 	Now func() time.Time // nil: time.Now
@@ -150,8 +146,7 @@ type Scheduler struct {
 	ignore  context.CancelFunc // ends following the log; nil: the log is not followed
 }
 
-// Open reads the trials of the log, and makes sure that every trial that is to be held is in the queue. Run conducts them.
-// Its errors are those of reading the log and of the queue.
+// Open reads the trials of the log, and queues those that are to be held. Its errors are those of the log and of the queue.
 func Open(ctx context.Context, cfg Config) (d *Scheduler, err error) {
 	defer fault.While(&err, "opening scheduler")
 	d = &Scheduler{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce), streams: map[string]*stream{}}
@@ -273,8 +268,7 @@ func (d *Scheduler) SubmitOnce(ctx context.Context, o Order) (string, error) {
 	}
 }
 
-// submittedBefore returns nil if the same evidence was submitted as this trial, and trial.ErrUnknown if there is no
-// such trial.
+// submittedBefore returns nil if the same evidence was submitted as this trial, and trial.ErrUnknown if there is no such trial.
 func (d *Scheduler) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
 	e, err := d.Entry(ctx, id)
 	if err == nil && e.Case != on.Digest() {
@@ -444,8 +438,7 @@ func (d *Scheduler) Entries(ctx context.Context, before string, n int, match fun
 	return list, more, err
 }
 
-// Oldest lists at most n trials that match, the oldest first, so that newer trials cannot push out an old one. Its
-// errors are those of reading the log and of the queue.
+// Oldest lists at most n trials that match, the oldest first, so that newer ones cannot push out an old one. Its errors are the log's and the queue's.
 func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary) bool) ([]Entry, error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
@@ -471,9 +464,8 @@ func (d *Scheduler) Open(ctx context.Context) (since []time.Time, err error) {
 	return since, nil
 }
 
-// place adds the state of queue and locks to what the log says of trials. For an idle trial it reads the log again
-// after that: a process appends all its acts before it releases the trial, and may have done so since the log was
-// read.
+// place adds the state of queue and locks to what the log says of trials. For an idle trial it reads the log again after
+// that: a process appends all its acts before it releases the trial, and may have done so meanwhile.
 func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
 	for {
 		list, err := d.placeAsRead(ctx, summaries)
@@ -546,8 +538,7 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, turn turn, has bool)
 	return err
 }
 
-// Waiting returns the number of trials that wait for their turn, over all processes. Its errors are those of the
-// queue.
+// Waiting returns how many trials wait for their turn, over all processes. Its errors are those of the queue.
 func (d *Scheduler) Waiting(ctx context.Context) (int, error) {
 	return d.queue.waiting(ctx, math.MaxInt64)
 }

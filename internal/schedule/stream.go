@@ -28,8 +28,7 @@ type Frame struct {
 	Last bool   // the trial is closed: only people's decisions can follow
 }
 
-// A stream follows one trial in the log for all its watchers. It reads each record once. The list of frames only
-// grows, so a watcher needs no lock for the part that it has.
+// A stream follows one trial in the log for all its watchers. Its list of frames only grows, so a watcher needs no lock for its part.
 type stream struct {
 	reading sync.Mutex // held while the log is read for the stream, and the next two fields are used
 	view    *trial.View
@@ -85,8 +84,7 @@ func (s *stream) last() (seq int64, over bool) {
 	return int64(len(s.frames)), s.over
 }
 
-// readsAtOnce limits how many trials are read at a time, for watchers or for their size. A trial that is read from
-// its beginning is in memory with all its evidence.
+// readsAtOnce limits how many trials are read at a time: from its beginning, a trial is in memory with all its evidence.
 const readsAtOnce = 2
 
 func (d *Scheduler) catchUp(ctx context.Context, s *stream, id string) error {
@@ -245,8 +243,7 @@ func (d *Scheduler) heard(id string) {
 	}
 }
 
-// soon reads the log for watchers after a short delay. A jury's answers come together, and further acts follow each
-// at once. So a thousand watchers are woken after these, and not in between.
+// soon reads the log for watchers after a short delay: a jury's answers come together, and further acts follow each at once.
 func (d *Scheduler) soon(id string, s *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,8 +280,7 @@ func (d *Scheduler) dismiss() {
 	}
 }
 
-// follow reads what any process appends to the log: for watchers, and because another process may cancel a trial that
-// is conducted here.
+// follow reads what any process appends to the log: events for watchers, and that a trial is cancelled that is conducted here.
 func (d *Scheduler) follow(ctx context.Context) {
 	grown := d.cfg.Ledger.Grown(ctx)
 	for ctx.Err() == nil {
@@ -306,8 +302,7 @@ func (d *Scheduler) follow(ctx context.Context) {
 	}
 }
 
-// join returns the stream of a trial, which exists while it has users. Without users it reuses the stream given as
-// before, or makes a new one.
+// join returns the stream of a trial. If it has no users, this is the stream given as before, or a new one.
 func (d *Scheduler) join(id string, before *stream) *stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -562,8 +557,7 @@ func (c Delivery) send(gone context.Context, conn *websocket.Conn, events *Watch
 	return nil
 }
 
-// write sends one event. It cuts off a reader that does not take it in time: half of it may be sent, so nothing can
-// follow.
+// write sends one event. It cuts off a reader that does not take it in time: half of it may be sent.
 func (c Delivery) write(gone context.Context, conn *websocket.Conn, doc []byte) bool {
 	ctx, cancel := context.WithTimeout(gone, c.Patience)
 	defer cancel()

@@ -79,8 +79,7 @@ func OpenTable(ctx context.Context, shared *pgxpool.Pool, path string) (*Table, 
 // Close closes the file. A database that machines share stays open. Its errors are those of closing the file.
 func (t *Table) Close() error { return t.db.Close() }
 
-// patience is how long one call may take in all. A statement waits at most half as long for another process, and other calls of this process may come
-// first.
+// patience is how long one call may take in all. A statement waits at most half as long for another process.
 const patience = 20 * time.Second
 
 func explainPostgres(err error) error {

@@ -142,8 +142,7 @@ func (s *Server) granted(ctx context.Context, g *access.Grant, most int64) (page
 	return made, acts, err
 }
 
-// actsUnder returns the newest records under a grant's name in its roles. An auditor makes none, and what the operator does is
-// signed by the installation.
+// actsUnder returns the newest records under a grant's name in its roles: auditors make none, and the installation signs the operator's.
 func (s *Server) actsUnder(ctx context.Context, g *access.Grant, most int64) (acts []pages.Act, err error) {
 	var list []ledger.Counted
 	for _, role := range []access.Role{access.Agent, access.Submitter, access.Reviewer} {
@@ -293,15 +292,13 @@ func (s *Server) askProvider(w http.ResponseWriter, r *http.Request, _ *Caller) 
 	return nil
 }
 
-// setState stores the state of a sign-in in a cookie. Unlike the session's, it must be sent when the provider
-// redirects the browser back, so it is Lax.
+// setState stores the state of a sign-in in a cookie. It is Lax, because it must be sent when the provider redirects the browser back.
 func (s *Server) setState(w http.ResponseWriter, state string, seconds int) {
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName() + "-state", Value: state, Path: "/", HttpOnly: true, Secure: s.config.Secure,
 		SameSite: http.SameSiteLaxMode, MaxAge: seconds})
 }
 
-// onward continues by a page instead of a redirect: a redirect that follows another site's request would come without
-// the session's cookie, which is Strict.
+// onward continues by a page: a redirect that follows another site's request would come without the session's cookie, which is Strict.
 var onward = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>jurat</title><meta http-equiv="refresh" content="0; url={{.}}"><a href="{{.}}">jurat</a></html>
 `))

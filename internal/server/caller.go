@@ -43,8 +43,7 @@ func (c *Caller) Name() string { return c.grant.Name }
 
 func (c *Caller) Has(role access.Role) bool { return c.grant.Has(role) }
 
-// FormKey returns the session's form key, which every form for this caller must carry. It returns "" if the caller
-// has no session.
+// FormKey returns the session's form key, which every form for this caller must carry; "": the caller has no session.
 func (c *Caller) FormKey() string {
 	if !c.cookie {
 		return ""
@@ -126,8 +125,7 @@ func (s *Server) setSession(w http.ResponseWriter, token string, until time.Time
 // formMemory is how much of a form with files is held in memory. The rest is on disk until the request ends.
 const formMemory = 8 << 20
 
-// checkForm refuses a request that another site could make the browser send: it is signed in by cookie and lacks the
-// form key, which only our pages know.
+// checkForm refuses what another site could make a browser send: it is signed in by cookie, and lacks the form key that our pages know.
 func checkForm(r *http.Request, c *Caller) error {
 	if !c.cookie || c.Stranger() || !changes(r) {
 		return nil
@@ -250,9 +248,8 @@ func (s *Server) plain(r *http.Request) bool {
 	return err == nil && origin.Scheme != "https" && (origin.Host == "" || origin.Host == r.Host)
 }
 
-// calledByName refuses requests to this machine under a foreign host name. Only a browser sends these, for a page of
-// a site that points its own name to this machine (DNS rebinding): the page and this server would have the same
-// origin.
+// calledByName refuses requests to this machine under a foreign host name, which a browser sends for a page of a site that points
+// its own name to this machine (DNS rebinding): both would have the same origin.
 func (s *Server) calledByName(r *http.Request) error {
 	if s.config.Secure && !s.config.Local || isLoopback(r.Host) {
 		return nil
@@ -327,8 +324,7 @@ func (b *memoryBudget) restore(caller string, n int64) {
 	}
 }
 
-// Take counts n more bytes for the request, and waits a short time for them. It returns api.ErrTooLarge, api.ErrUnavailable or the
-// context's error.
+// Take counts n more bytes, and waits a short time for them. It returns api.ErrTooLarge, api.ErrUnavailable or the context's error.
 func (a *memoryAccount) Take(ctx context.Context, n int64) error {
 	if a == nil || n <= 0 {
 		return nil

@@ -59,8 +59,7 @@ func shows(show pages.Shown, t *trial.Summary, c *Caller) bool {
 	return true
 }
 
-// neighbours returns the record ids of the verdicts before and after a trial's among those that wait for this reviewer,
-// the oldest first, as a ring; "": no other one waits.
+// neighbours returns the verdicts before and after a trial's in the queue of this reviewer, as a ring; "": no other one waits.
 func (s *Server) neighbours(ctx context.Context, c *Caller, id string) (before, after string, err error) {
 	visible := s.visible(c)
 	queue, err := s.scheduler.Oldest(ctx, deskLimit, func(t *trial.Summary) bool {

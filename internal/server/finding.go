@@ -337,8 +337,7 @@ func (s *Server) recordingEvents(w http.ResponseWriter, r *http.Request, c *Call
 	return s.live.Events(w, r, s.watchRecordings)
 }
 
-// A held counts the bytes that reading a part of a chain holds at once: the bodies from which later ones may copy, the largest act while it is
-// read, and the acts that are shown.
+// A held counts what reading a part of a chain holds: bodies from which later ones may copy, the largest act, and the acts that are shown.
 type held struct{ window, largest int64 }
 
 func (h *held) more(r *evidence.Record, shown bool) (n int64) {
@@ -521,8 +520,7 @@ func partOf(r *http.Request) (from, n int64, err error) {
 // atLeast is how long a page that follows recorders is left alone after it was told that there is something new.
 const atLeast = time.Second
 
-// watchRecordings returns what a page waits for: that recorders sealed something, or that a trial went on. Each has an event that says no
-// more than that.
+// watchRecordings returns what a page waits for: that recorders sealed something, or that a trial went on. No event says more.
 func (s *Server) watchRecordings(ctx context.Context) (*schedule.Watching, error) {
 	x, _, err := s.keeper.Ready(ctx)
 	if err != nil {

@@ -212,8 +212,7 @@ type TrialMetrics struct {
 	models map[string]bool  // that are labels
 }
 
-// NewTrialMetrics makes metrics that count from now on: what happened before stands in the log, and another process may have
-// counted it.
+// NewTrialMetrics makes metrics that count from now on: what happened before another process may have counted.
 func NewTrialMetrics(now time.Time) *TrialMetrics {
 	t := &TrialMetrics{began: now, heard: map[string]int64{}, models: map[string]bool{},
 		verdicts: counter("jurat_verdicts_total", "Verdicts of juries in this process.", "position"),
@@ -233,8 +232,7 @@ func NewTrialMetrics(now time.Time) *TrialMetrics {
 
 var reasons = []jury.AbsenceReason{jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling}
 
-// Listen returns a function that counts the events of one trial. A trial that goes on is heard from its beginning again,
-// so what was counted is not counted twice.
+// Listen returns a function that counts the events of one trial. What was counted before the trial went on is not counted again.
 func (t *TrialMetrics) Listen() func(trial.Event) { return t.hear }
 
 func (t *TrialMetrics) hear(e trial.Event) {

@@ -26,8 +26,7 @@ import (
 	"jurat/verify"
 )
 
-// describeRoutes describes the routes. cookie is the name of a session's cookie. The only errors are those of encoding the
-// types of the bodies.
+// describeRoutes describes the routes. cookie is the session's. The only errors are those of encoding the types of the bodies.
 func describeRoutes(routes []Route, cookie string) ([]byte, error) {
 	files := map[string]any{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}
 	known := &schemas{enums: Enumerations(), types: map[string]reflect.Type{}, all: files}
@@ -200,8 +199,7 @@ type schemas struct {
 	types map[string]reflect.Type // whose schema a name is; files have none
 }
 
-// Member describes a member of a named schema, such as Review and approval_status, anew. It panics if there is no such
-// member.
+// Member describes a member of a named schema, such as Review and approval_status, anew. It panics if there is none.
 func (s *schemas) Member(schema, member string, as schemaObject) {
 	properties := s.all[schema].(schemaObject)["properties"].(schemaObject)
 	if properties[member] == nil {
@@ -217,8 +215,7 @@ func schemaReference(name string) schemaObject {
 // anyJSON are the types whose values are arbitrary JSON.
 var anyJSON = []reflect.Type{reflect.TypeFor[stdjson.RawMessage](), reflect.TypeFor[jsontext.Value]()}
 
-// Of returns the schema of a type, by the JSON that the type is written as. It adds the named types to s. It panics
-// on a type without a JSON schema.
+// Of returns the schema of a type as JSON, and adds the named types to s. It panics on a type without a JSON schema.
 func (s *schemas) Of(t reflect.Type) schemaObject {
 	switch {
 	case slices.Contains(anyJSON, t):
@@ -302,8 +299,7 @@ func (s *schemas) members(t reflect.Type) schemaObject {
 	return schema
 }
 
-// payload describes the possible members of a payload. docs/format.md says which ones each action type
-// requires.
+// payload describes the possible members of a payload. docs/format.md says which ones each action type requires.
 func (s *schemas) payload() schemaObject {
 	schema := s.members(reflect.TypeFor[evidence.Payload]())
 	schema["properties"].(schemaObject)["action_type"] = schemaObject{"type": "string", "enum": evidence.ActionTypes()}
@@ -374,8 +370,7 @@ func enumerate[T ~string](enums schemaEnums, values ...T) {
 	}
 }
 
-// refine describes what the types of package api leave open, because programs write it as plain strings. What the server
-// reads has no other members.
+// refine describes what package api leaves open, because programs write plain strings. What the server reads has no other members.
 func refine(s *schemas, routes []Route) {
 	var problems []string
 	for _, p := range api.Problems() {

@@ -59,8 +59,7 @@ func (s *Server) getCheckpoint(r *http.Request, _ *Caller) (*file, error) {
 
 const portalFiles = "/static/portal/"
 
-// A portalPage serves the verification page. It caches the page, which is valid while the trust file in it is the installation's. It is safe
-// for concurrent use.
+// A portalPage caches the verification page, while the trust file in it is the installation's. It is safe for concurrent use.
 type portalPage struct {
 	mu    sync.Mutex // guards the fields below
 	trust []byte

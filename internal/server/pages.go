@@ -96,8 +96,7 @@ func (s *Server) signInForm(c *Caller, p pages.SignIn) *pages.SignIn {
 	return &p
 }
 
-// refusePage shows a person why a request failed. A visitor who is not signed in gets the sign-in form if that may
-// help.
+// refusePage shows a person why a request failed. Who is not signed in gets the sign-in form if that may help.
 func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, c *Caller, p *api.Problem) {
 	detail := p.Detail // the detail begins with the title's text
 	if p.Hint != "" {
@@ -140,8 +139,7 @@ func pageAt(path ...string) elsewhere {
 	return elsewhere("/" + strings.Join(path, "/"))
 }
 
-// maxVerified is the longest chain that is verified completely to show one of its records. In a longer chain only the
-// record is verified.
+// maxVerified is the longest chain that is verified whole to show one of its records; of a longer one, only the record is.
 const maxVerified = 2000
 
 // recordPage shows one record. The path may also have its digest, as records name each other.
@@ -334,8 +332,7 @@ func whoSits(seats []jury.Seat) (models []string, rules bool) {
 
 func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 	id := r.PathValue("id")
-	// The state is read before the records. In the other order, a page could call a trial over without showing its
-	// end.
+	// The state is read before the records: otherwise a page could call a trial over without showing its end.
 	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
 		return nil, err

@@ -34,8 +34,7 @@ func (s *Server) disclosed(ctx context.Context, c *Caller, id string) (*evidence
 	return s.disclosedTo(ctx, c, record)
 }
 
-// readable returns a record if the caller may read it. A stranger gets the same error for a missing and for a private
-// record.
+// readable returns a record if the caller may read it. A stranger gets the same error for a missing and for a private record.
 func (s *Server) readable(ctx context.Context, c *Caller, id string) (*evidence.Record, error) {
 	record, err := s.config.Installation.Ledger.Record(ctx, id)
 	return s.named(ctx, c, "id", record, err)
@@ -256,8 +255,7 @@ func noChain() error {
 	return fmt.Errorf("%w: the log has no chain of this name that is the caller's to read", api.ErrNotFound)
 }
 
-// unnamed returns the same error for a missing chain and for one that the caller may not read, because names can be
-// guessed.
+// unnamed returns the same error for a missing chain and for one that the caller may not read, because names can be guessed.
 func unnamed(err error) error {
 	if errors.Is(err, api.ErrForbidden) {
 		return noChain()
@@ -265,8 +263,7 @@ func unnamed(err error) error {
 	return err
 }
 
-// readableChain returns a chain, with its disclosures if they are asked for, if the caller may read all of it. An incomplete
-// chain would not verify.
+// readableChain returns a chain if the caller may read all of it: an incomplete one would not verify.
 func (s *Server) readableChain(ctx context.Context, c *Caller, chain string, disclose bool) ([]*evidence.Record, error) {
 	records, err := s.readAll(ctx, c, disclose, s.config.Installation.Ledger.ChainRecords(ctx, chain))
 	if err == nil && len(records) == 0 {
@@ -350,8 +347,7 @@ func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *l
 	return largest, bundle.Close()
 }
 
-// disclosedTo adds a record's disclosures for callers who read it by a right of their own. Who reads it only because it is public gets it
-// without them.
+// disclosedTo adds a record's disclosures for callers who read it by a right of their own, and not only because it is public.
 func (s *Server) disclosedTo(ctx context.Context, c *Caller, record *evidence.Record) (*evidence.Record, error) {
 	if len(record.Payload.SealedApart) == 0 {
 		return record, nil

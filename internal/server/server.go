@@ -6,9 +6,8 @@
 // of access rights are made from it, so a route outside the table cannot be reached.
 //
 // A Handler gets the Caller with the request, and returns an error if it cannot do what is asked. An error of package
-// api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). inJSON, shown, sealing and entered make Handlers of
-// functions. The server also knows the errors of ledger, keys and evidence (answer.go). It logs any other
-// error as ErrInternal, and does not show it to the caller.
+// api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). answered, shown, sent, sealing and entered make Handlers of
+// functions. The server also knows the errors of ledger, keys and evidence (answer.go). It logs any other as ErrInternal, and does not show it.
 //
 // A handler can rely on these checks. The caller has one of the route's roles. A request that changes something does
 // not come from another site, and if it is signed in by cookie, it carries the session's form key (Caller.FormKey, in
@@ -120,8 +119,7 @@ type Server struct {
 	drain    context.CancelFunc
 }
 
-// New makes a server. Its background work begins with Serve. It returns an error for an incomplete or contradictory
-// Config.
+// New makes a server. Its background work begins with Serve. It refuses an incomplete or contradictory Config.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Installation == nil || c.Log == nil {
 		return nil, errors.New("a server needs an installation and a log")
@@ -175,8 +173,7 @@ func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
 		}})
 }
 
-// holdTrials holds trials until ctx ends or stop is called. stop waits until the trials have stopped and all watchers
-// have their events.
+// holdTrials holds trials until ctx ends or stop is called. stop waits until they have stopped and all watchers have their events.
 func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	holding, end := context.WithCancel(ctx)
 	held := make(chan struct{})

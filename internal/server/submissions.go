@@ -97,8 +97,7 @@ func (s *Server) listSubmissions(r *http.Request, c *Caller) (page api.Submissio
 	return page, err
 }
 
-// visible selects the trials that a list shows to a caller: those of which mayRead allows every record, without
-// regard to what is public.
+// visible selects the trials that a list shows to a caller: those that they may read, without regard to what is public.
 func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
 	all := acts.ReadsEverything(c)
 	return func(t *trial.Summary) bool { return all || acts.IsSubmitter(c, t.Submitter) }
@@ -232,8 +231,7 @@ func (s *Server) caseFrom(ctx context.Context, c *Caller, n *api.NewSubmission) 
 	return on, err
 }
 
-// formID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
-// trial. Other evidence in the same form creates another.
+// formID returns a record id made of the form's key and evidence: sending a form twice, as by a double click, creates one trial.
 func formID(r *http.Request, submitter string, on *subject.Case) string {
 	key := r.PostFormValue("key")
 	if key == "" || len(key) > acts.MaxKey {
@@ -345,8 +343,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	return tell(w, r, func(ctx context.Context) (*schedule.Watching, error) { return s.scheduler.Watch(ctx, id, seq) })
 }
 
-// mayStill returns a check whether the caller may still read the trial: a token can end, and a trial can become
-// private again.
+// mayStill returns a check whether the caller may still read the trial: a token can end, and a trial can become private.
 func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(context.Context) error, error) {
 	own, err := s.acts.Submitted(ctx, c, id)
 	if err != nil {

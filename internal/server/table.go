@@ -321,15 +321,13 @@ func (s *Server) admit(route *Route, r *http.Request) (*Caller, error) {
 	return c, route.checkQuery(r.URL.RawQuery)
 }
 
-// openTo reports whether a route serves a caller as a stranger if their token cannot be looked up or is invalid. So
-// an old cookie does not stop a person from signing in, and an unreachable database does not stop a probe, the portal
-// or a style sheet.
+// openTo reports whether a route serves a caller as a stranger whose token is invalid or cannot be looked up: neither an old cookie
+// nor an unreachable database stops a sign-in, a probe, the portal or a style sheet.
 func (r *Route) openTo(status int) bool {
 	return r.Who.Strangers == Everything && (status == http.StatusUnauthorized || status == http.StatusServiceUnavailable)
 }
 
-// limit refuses a caller that asks too often. Probes are not limited: monitoring must work on a busy server, and
-// behind a proxy it shares its address with other callers.
+// limit refuses a caller that asks too often. Probes are not limited: behind a proxy, monitoring shares its address with others.
 func (s *Server) limit(route *Route, caller string, stranger bool) error {
 	if route.Probe {
 		return nil
@@ -482,8 +480,7 @@ func (r *Route) query() []Parameter {
 	return append(slices.Clone(r.Query), languageParameter)
 }
 
-// checkQuery refuses unknown and repeated parameters of a query. Otherwise the caller of a mistyped one would take the
-// answer to another question for theirs.
+// checkQuery refuses unknown and repeated parameters: the caller of a mistyped one would take another question's answer for theirs.
 func (r *Route) checkQuery(raw string) error {
 	if raw == "" || r.AnyQuery {
 		return nil
