@@ -160,9 +160,7 @@ func (c *foreignClient) asked(t *testing.T, questions ...map[string]string) (ans
 	}
 	for line := range strings.Lines(string(out)) {
 		var a foreignAnswer
-		if err := json.Unmarshal([]byte(line), &a); err != nil {
-			t.Fatal(line, err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &a))
 		answers = append(answers, a)
 	}
 	if len(answers) != len(questions) {
@@ -275,9 +273,7 @@ func TestClientsSign(t *testing.T) {
 		must.Contain(t, answers[len(answers)-1].Refused, "jurat seal --sign-only")
 		for i, answer := range answers[:len(answers)-1] {
 			var got []string
-			if err := json.Unmarshal(answer.Got, &got); err != nil {
-				t.Fatal(err, answer.Refused)
-			}
+			must.Do(t, json.Unmarshal(answer.Got, &got))
 			record := ec
 			if i == 0 {
 				record = ed
@@ -439,9 +435,7 @@ func TestTypeScriptClientVerifiesWithoutTheCommand(t *testing.T) {
 		}
 		for line := range strings.Lines(string(out)) {
 			var a answer
-			if err := json.Unmarshal([]byte(line), &a); err != nil {
-				t.Fatal(line, err)
-			}
+			must.Do(t, json.Unmarshal([]byte(line), &a))
 			answers = append(answers, a)
 		}
 		return answers

@@ -60,9 +60,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 		must.Do(t, os.MkdirAll(filepath.Dir(there), 0o755))
 		must.Do(t, os.WriteFile(there, []byte("mine"), 0o644))
 		doing(t, 2, "init", kind, at)
-		if text, err := os.ReadFile(there); err != nil || string(text) != "mine" {
-			t.Errorf("%s: %q, %v", kind, text, err)
-		}
+		must.Equal(t, read(t, there), "mine")
 		if entries, err := os.ReadDir(filepath.Dir(there)); err != nil || len(entries) != 1 {
 			t.Errorf("%s: %v, %v", kind, entries, err)
 		}
@@ -109,9 +107,7 @@ type compositeAction struct {
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
 	doc := must.Get(os.ReadFile(file))(t)
-	if err := yaml.Unmarshal(doc, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	must.Do(t, yaml.Unmarshal(doc, into))
 }
 
 // A runner runs an action's steps in an empty folder, as GitHub's shell does, with the program of the test in place of the one that is built.

@@ -61,9 +61,7 @@ func TestExpireLeavesTrials(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	for _, r := range []*evidence.Record{tried, submission} {
-		if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
-			t.Errorf("%s: %v", r.Payload.ActionType, err)
-		}
+		must.Get(i.Ledger.Record(t.Context(), r.Payload.RecordID))(t)
 	}
 	must.Fail(t, ledger.ErrExpired)(i.Ledger.Record(t.Context(), other.Payload.RecordID))
 }

@@ -204,8 +204,7 @@ func run(ctx context.Context, args []string, io stdio) int {
 	return ended(ctx, report(io, advise(fault.Guard(func() error { return parsed.Run() }))))
 }
 
-// parse parses the arguments by a command line that lacks some commands. The code is negative unless the arguments have been answered, as
-// --help is. There is no parser if the command line is wrong in itself.
+// parse parses the arguments by a command line that lacks some commands. The code is negative unless they have been answered, as --help is.
 func parse(ctx context.Context, args []string, io stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
 	a, code = &app{io: io}, -1
 	parser, err = kong.New(a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
@@ -242,8 +241,7 @@ func ended(ctx context.Context, code int) int {
 	return code
 }
 
-// suggest says what may have been meant, where arguments are wrong. The library names what differs by a typing error; a command
-// below another is often called by its last word alone.
+// suggest says what was meant, where arguments are wrong: the library knows typing errors, and not that a command is called by its last word alone.
 func suggest(root *kong.Node, err error) error {
 	command := strings.TrimSuffix(commandOf(err), " own")    // which 'jurat trust' alone runs
 	said, _, _ := strings.Cut(err.Error(), ", did you mean") // the library's own guess

@@ -222,9 +222,7 @@ func TestTypographyHidesNoAccusation(t *testing.T) {
 			if f := r.Phase1Evaluations[0].Findings; len(f) != 1 || f[0].Unfounded || f[0].Quote != said[0] {
 				t.Errorf("%q, quoted as %q: %+v", said[0], said[1], f)
 			}
-			if doc, err := os.ReadFile(sarif); err != nil || !strings.Contains(string(doc), "Nobody asked for it.") {
-				t.Errorf("%v\n%s", err, doc)
-			}
+			must.Contain(t, read(t, sarif), "Nobody asked for it.")
 		})
 	}
 }

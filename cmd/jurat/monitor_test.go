@@ -89,9 +89,7 @@ func (l watchedLog) rewrite(t *testing.T, statements ...string) {
 		statements = append([]string{"DROP TRIGGER " + trigger}, statements...)
 	}
 	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		must.Get(db.ExecContext(t.Context(), statement))(t)
 	}
 }
 
@@ -350,9 +348,7 @@ func TestMonitorCatches(t *testing.T) {
 		}
 		w.look(test.name, 1, test.says)
 		w.others(test.name, test.proves, test.code, test.others)
-		if now, err := os.ReadFile(w.file("state")); err != nil || !bytes.Equal(now, state) {
-			t.Errorf("%s: the state has changed: %v", test.name, err)
-		}
+		must.Equal(t, read(t, w.file("state")), string(state))
 		if test.witness != nil {
 			if line, err := seen.cosign(t, test.log); err == nil || !test.witness(err) {
 				t.Errorf("%s: a witness that knows the log answers %q, %v", test.name, line, err)

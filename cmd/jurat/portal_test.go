@@ -159,9 +159,7 @@ func TestPortalAnswersAsTheCommand(t *testing.T) {
 			}
 			Error string
 		}
-		if err := json.Unmarshal(answers[i+1], &got); err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
+		must.Do(t, json.Unmarshal(answers[i+1], &got))
 		switch {
 		case got.Error != "" && strings.HasSuffix(refused, got.Error): // what was brought beside the file is refused
 		case got.Error != "" || len(got.Answer.Files) != 1:

@@ -450,15 +450,10 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	o, err := c.witness()
-	if err = errors.Join(err, flagName("--agent", c.Agent)); err != nil {
-		return err
-	}
-	session, err := evidence.NewRecordID(time.Now(), rand.Reader)
-	if err != nil {
-		return err
-	}
+	err = errors.Join(err, flagName("--agent", c.Agent))
+	session, none := evidence.NewRecordID(time.Now(), rand.Reader)
 	about := recorder.PipeOptions{Origin: "stdio:" + cmp.Or(c.Server, filepath.Base(program)), Server: cmp.Or(c.Server, strings.Join(command, "\x00")), Chain: cmp.Or(c.Chain, "mcp-"+session)}
-	if err := errors.Join(flagName("--server", about.Origin), flagName("--chain", recorder.Chain(c.Agent, about.Chain))); err != nil {
+	if err := cmp.Or(err, none, errors.Join(flagName("--server", about.Origin), flagName("--chain", recorder.Chain(c.Agent, about.Chain)))); err != nil {
 		return err
 	}
 	o.Agent, o.Pipes, o.Log = c.Agent, true, io.logger(false)

@@ -34,9 +34,7 @@ const canaryMark = "a canary no "
 func placed(t *testing.T, doc string) (list []string) {
 	t.Helper()
 	var whole any
-	if err := json.Unmarshal([]byte(doc), &whole); err != nil {
-		t.Fatalf("%v: %s", err, doc)
-	}
+	must.Do(t, json.Unmarshal([]byte(doc), &whole))
 	canary := func() string { return fmt.Sprintf("%s%d sang in Kassel", canaryMark, placesSeen.Add(1)) }
 	take := func() {
 		text := must.Get(json.Marshal(whole))(t)
@@ -171,9 +169,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 			req.Header.Set(headers[i], headers[i+1])
 		}
 		answer := must.Get(http.DefaultClient.Do(req))(t)
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		must.Get(io.Copy(io.Discard, answer.Body))(t)
 		answer.Body.Close()
 		calls++
 	}

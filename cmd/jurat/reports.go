@@ -154,8 +154,7 @@ const (
 	mostQuote    = 300    // characters of one text that is not the program's
 )
 
-// markdown writes the report as a comment for a pull request. What agents, jurors and files said stands in code spans alone: there it
-// mentions nobody, links to nothing and is no HTML.
+// markdown writes a comment for a pull request. What others said stands in code spans alone, where it mentions nobody, links to nothing and is no HTML.
 func (c *trialCmd) markdown(attempts []*attempt) ([]byte, error) {
 	ordered := slices.Clone(attempts)
 	slices.SortStableFunc(ordered, func(a, b *attempt) int { return cmp.Compare(severity(c.code(b)), severity(c.code(a))) })
@@ -413,8 +412,7 @@ type heldFinding struct {
 	jurors []string
 }
 
-// findingsOf lists what jurors and judge hold when the trial is over: each finding once, as grave as any takes it, by message.
-// What does not stand in the evidence is left out.
+// findingsOf lists what jurors and judge hold at the end, if it stands in the evidence: each finding once, as grave as any takes it, by message.
 func findingsOf(t *trial.Trial) []heldFinding {
 	var holders []string
 	holds := map[string][]jury.Finding{}

@@ -172,9 +172,7 @@ func (s *secondAnswers) compare(t *testing.T, python string) {
 	answers := 0
 	for line := range bytes.Lines(out) {
 		var answer struct{ Exit int }
-		if err := json.Unmarshal(line, &answer); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		must.Do(t, json.Unmarshal(line, &answer))
 		s.expected[answers](answer.Exit)
 		answers++
 	}

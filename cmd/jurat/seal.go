@@ -304,8 +304,7 @@ func (a *apartTexts) see(r *evidence.Record) {
 	}
 }
 
-// apart says which texts are not part of what was signed, and which of them the file does not have. Whether those that it
-// has are right, the report says under content.
+// apart says which texts are not part of what was signed, and which the file lacks. Whether the others are right, the report says under content.
 func (p *printer) apart(indent string, a *apartTexts, ofMany bool) {
 	p.few(indent, "Sealed apart and disclosed in the file: ", a.disclosed, ofMany)
 	p.few(indent, "Sealed apart and withheld (what is signed commits to the text, which is not in the file): ", a.withheld, ofMany)

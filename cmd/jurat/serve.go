@@ -97,10 +97,8 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	log := io.logger(c.LogJSON) // from here on messages are lines of it, too
 	secure, err := c.secure()
 	limits, wrong := c.limits()
-	if err == nil && (c.Parallel < 1 || c.Parallel > 256 || c.Waiting < 1) {
-		err = errors.New("--parallel: want 1 to 256, --waiting: 1 or more")
-	}
-	if err := cmp.Or(err, wrong); err != nil {
+	few := refuse(c.Parallel < 1 || c.Parallel > 256 || c.Waiting < 1, "--parallel: want 1 to 256, --waiting: 1 or more")
+	if err := cmp.Or(err, few, wrong); err != nil {
 		return err
 	}
 	ct, err := c.court(io)
@@ -111,10 +109,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	hook, noHook := ct.webhook.Receiver(os.Getenv)
 	memory, err := c.memory()
 	_, noRoles := c.roles()
-	if err := cmp.Or(noHook, err, noRoles); err != nil {
-		return err
-	}
-	if err := c.mayListen(ctx, a); err != nil {
+	if err := cmp.Or(noHook, err, noRoles, c.mayListen(ctx, a)); err != nil {
 		return err
 	}
 	l, err := listenAt("--addr", c.Addr, c.TLSCert, c.TLSKey)
@@ -343,13 +338,11 @@ const (
 	// and what it makes for a record is thrown away at once: with a heap so small the collector would run a hundred times a second.
 	// The pages of it are never touched, and so take no room of their own.
 	spareHeap = 96 << 20
-	// syncing is how many threads are in the middle of a sync most of the time, and do nothing there: the one that commits, and the one
-	// that moves the write-ahead log. Others run in their place.
+	// syncing is how many threads mostly wait for a sync, so that others run in their place: one that commits, one that moves the write-ahead log.
 	syncing = 2
 )
 
-// roomy has Go's runtime as it is good for a program that seals for many. What the
-// environment says goes before. The function that it returns lets go of it.
+// roomy sets Go's runtime for a program that seals for many; the environment goes before. The function that it returns lets go of the memory.
 func roomy() (done func()) {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + syncing)

@@ -56,8 +56,7 @@ func behind(out io.Writer) io.Writer {
 	return out
 }
 
-// inert shows control and direction-changing characters instead of obeying them: an agent on trial must not be able
-// to move the cursor, colour its verdict green or turn a line round.
+// inert shows control and direction-changing characters: an agent on trial must not move the cursor, colour its verdict green or turn a line round.
 func inert(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -117,8 +116,7 @@ func uncommanded(text string) string {
 // blank reports whether a character does not show: a runner skips those before a command.
 func blank(c rune) bool { return unicode.IsSpace(c) || c == '\ufeff' || c == unicode.ReplacementChar }
 
-// oneLine is an error as one line. Errors that were joined stand one after the other; any other line feed is not the program's.
-// What the JSON library refused is said in words for people.
+// oneLine is an error as one line: joined errors one after the other, other line feeds inert, what the JSON library refused in words for people.
 func oneLine(err error) string {
 	if plain := evidence.Steady(err); plain.Error() != err.Error() {
 		return inert(plain.Error())
@@ -215,8 +213,7 @@ func (io stdio) fail(what, hint string) {
 	io.tellIf(hint != "", "hint: %s", hint)
 }
 
-// logger returns a server's log, on stderr. With asJSON, messages become lines of this log. From now on no caller waits for the reader
-// of stderr, and what Go's own library logs goes there, too.
+// logger returns a server's log, on stderr, which no caller waits for. With asJSON, messages become lines of it. Go's own library logs there, too.
 func (io stdio) logger(asJSON bool) *slog.Logger {
 	made := slog.New(slog.NewTextHandler(io.err, nil))
 	if m, ok := io.err.(*messages); ok {

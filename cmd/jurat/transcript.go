@@ -362,8 +362,7 @@ type waiting struct {
 // patience is how long nothing is said of a wait.
 const patience = time.Second
 
-// await watches the jurors of a trial. about names the case if several run at a time; then there is no line to renew. The
-// watch is nil if nothing is to be said. Its end must be called.
+// await watches the jurors of a trial until its end is called; nil: nothing is to be said. about names the case if several run: no line is renewed.
 func await(out stdio, about string, config *trial.Config) *waiting {
 	if out.hushed() {
 		return nil

@@ -143,9 +143,7 @@ func TestSeveralAtATime(t *testing.T) {
 			ExitCode                     int
 			Result                       *jury.Result
 		}
-		if err := json.Unmarshal([]byte(line), &one); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &one))
 		if (one.Error == "") != (one.Result != nil && one.Trial != "" && one.CaseFile != "") {
 			t.Errorf("%s", line)
 		}

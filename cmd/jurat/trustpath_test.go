@@ -250,9 +250,7 @@ func answersIn(t *testing.T, text string) map[string]string {
 	var report struct {
 		Guarantees []struct{ Guarantee, Status, Rule string }
 	}
-	if err := json.Unmarshal([]byte(text), &report); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &report))
 	found := map[string]string{}
 	for _, g := range report.Guarantees {
 		found[g.Guarantee] = strings.TrimSpace(g.Status + " " + g.Rule)

@@ -89,8 +89,7 @@ func DefaultJudge() Seat {
 	return Seat{ID: "final-judge", Role: "Final judge", Focus: "whether the evidence bears out what is said of it", Member: Member{Provider: Gemini, Model: "gemini-3.8-flash"}}
 }
 
-// NewPlan merges file and wishes, and finds the keys. It returns an error for settings out of range, for a key that
-// cannot be read, and if no model can be asked although the wishes demand models.
+// NewPlan merges file and wishes, and finds keys. Errors: settings out of range, a key that cannot be read, no model though wishes demand models.
 func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 	table, err := BuiltInPrices(time.Now())
 	if err != nil {
@@ -345,8 +344,7 @@ func (p *Plan) PriceOf(c *Chair) (llm.Price, bool) {
 	return p.PriceTable.Prices.Of(c.Model)
 }
 
-// PricesFor returns the prices for a chair's calls, including the price under the model's own name if there is one.
-// So a call has a price whatever model name the provider reports.
+// PricesFor returns the prices for a chair's calls, with the model's own first: a call has a price whatever model name the provider reports.
 func (p *Plan) PricesFor(c *Chair) llm.Prices {
 	var table llm.Prices
 	if price, ok := p.PriceOf(c); ok {
