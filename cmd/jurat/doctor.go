@@ -489,25 +489,20 @@ type hookTest struct {
 }
 
 func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
-	hook, receiver, err := c.receiver()
-	if err != nil {
-		return hint(fmt.Errorf("--config: %w", err), "docs/configuration.md shows such a file")
-	}
-	done, err := sendTest(ctx, hook, receiver)
-	return closing(when(!done.Taken, exitBad), c.answer(io, done, err, func(p *printer) { p.sent(done) }))
-}
-
-func (c *doctorCmd) receiver() (*config.Webhook, *webhook.Receiver, error) {
 	name := cmp.Or(c.Config, config.DefaultFile)
 	file, err := parsed(name, config.Parse)
 	if err == nil && file.Webhook == nil {
 		err = fmt.Errorf("%s: it names no webhook", name)
 	}
-	if err != nil {
-		return nil, nil, err
+	var receiver *webhook.Receiver
+	if err == nil {
+		receiver, err = file.Webhook.Receiver(os.Getenv)
 	}
-	r, err := file.Webhook.Receiver(os.Getenv)
-	return file.Webhook, r, err
+	if err != nil {
+		return hint(fmt.Errorf("--config: %w", err), "docs/configuration.md shows such a file")
+	}
+	done, err := sendTest(ctx, file.Webhook, receiver)
+	return closing(when(!done.Taken, exitBad), c.answer(io, done, err, func(p *printer) { p.sent(done) }))
 }
 
 func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hookTest, error) {

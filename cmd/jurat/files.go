@@ -403,8 +403,13 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 	wrong := 0
 	for _, f := range files {
 		o := c.options(i)
-		tell := sinceLast(io, f.Name)
-		o.Progress = func(done, _ int64) { tell("%s read", plural.Of(done, "exchange")) }
+		last := time.Now()
+		o.Progress = func(done, _ int64) {
+			if time.Since(last) >= time.Second {
+				last = time.Now()
+				io.tell("%s: %s read", f.Name, plural.Of(done, "exchange"))
+			}
+		}
 		o.Each = f.note(c.DryRun)
 		var err error
 		if f.Found, err = importing.Check(ctx, f.File, o); err != nil {
@@ -432,16 +437,6 @@ func (f *importedFile) note(list bool) func(importing.Entry) {
 		}
 		if list && len(f.Entries) < mostListed {
 			f.Entries = append(f.Entries, e)
-		}
-	}
-}
-
-func sinceLast(io stdio, what string) func(format string, args ...any) {
-	last := time.Now()
-	return func(format string, args ...any) {
-		if time.Since(last) >= time.Second {
-			last = time.Now()
-			io.tell("%s: %s", what, fmt.Sprintf(format, args...))
 		}
 	}
 }

@@ -31,13 +31,6 @@ type tokenFlag struct {
 	TokenFile string `placeholder:"FILE" env:"JURAT_TOKEN_FILE" help:"File with a token for the server, needed if it does not show entries to everyone."`
 }
 
-func (f *tokenFlag) token() (string, error) {
-	if f.TokenFile == "" {
-		return "", nil
-	}
-	return readSecret("--token-file", f.TokenFile)
-}
-
 type logFlags struct {
 	Log   string `name:"log" placeholder:"URL" help:"Ask the log at this URL, such as https://jurat.example/log, and compute the proof from its tiles."`
 	Trust string `placeholder:"FILE" help:"With --log: your trust file, which has the log's key."`
@@ -56,10 +49,11 @@ func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
 	}
 	r := new(remoteLog)
 	var err error
-	if r.trust, err = readTrust("--trust", trusted); err != nil {
-		return nil, err
+	r.trust, err = readTrust("--trust", trusted)
+	if err == nil && by.TokenFile != "" {
+		r.token, err = readSecret("--token-file", by.TokenFile)
 	}
-	if r.token, err = by.token(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	r.Client, err = tiles.New(tiles.Config{URL: url, Token: r.token})

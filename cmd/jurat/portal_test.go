@@ -466,14 +466,10 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 	// For screen readers: every control has a name, there are landmarks and one h1, and no heading level is skipped.
 	nameless := browsertest.Eval[[]string](p.Browser, `[...document.querySelectorAll('input, select, textarea, button, progress, pre[tabindex]')].filter(e =>
 		!(e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML)`)
-	if len(nameless) > 0 {
-		t.Errorf("without a name: %q", nameless)
-	}
+	must.Len(t, nameless, 0)
 	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('main, header').length * 10 + document.querySelectorAll('h1').length"), 21)
 	skipped := browsertest.Eval[[]string](p.Browser, `(() => { let last = 0; return [...document.querySelectorAll('h1, h2, h3, h4')].filter(h => { const level = +h.tagName[1]; const bad = level > last + 2; last = level; return bad }).map(h => h.textContent) })()`)
-	if len(skipped) > 0 {
-		t.Errorf("headings that leave a level out: %q", skipped)
-	}
+	must.Len(t, skipped, 0)
 	p.quiet()
 }
 

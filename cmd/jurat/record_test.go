@@ -153,10 +153,8 @@ func TestRecordProxyKilled(t *testing.T) {
 		}
 		sealed[o.Request.SHA256]++
 	}
-	for digest, n := range sealed {
-		if n != 1 {
-			t.Errorf("the request %s is in the log %d times", digest, n)
-		}
+	for _, n := range sealed {
+		must.Equal(t, n, 1)
 	}
 	total := 0
 	for text, n := range model.asked {
@@ -325,9 +323,7 @@ func TestPagesAreNotTheAgent(t *testing.T) {
 			t.Errorf("%s: a page's call is sealed: %s", name, found)
 		}
 	}
-	if len(model.asked) > 0 {
-		t.Errorf("the model was asked: %v", model.asked)
-	}
+	must.Equal(t, len(model.asked), 0)
 }
 
 // TestLogHasNoAnswers: what a server sends unasked on a connection is an answer's words, which Go's library would log. With --log-json every line is JSON, and in no log are such words.

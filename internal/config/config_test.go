@@ -480,9 +480,7 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 	visit(reflect.TypeFor[File]())
-	if len(missing) > 0 {
-		t.Errorf("the example does not have %v", missing)
-	}
+	must.Len(t, missing, 0)
 }
 
 // TestPanels: panel is a word or a list, flags come before the file, and rounds follow from the care unless they are given.
