@@ -26,7 +26,6 @@ var reference = map[string][]string{
 	"internal/juror/model":  {"What a model is asked", "Peers", "Answers"},
 	"internal/juror/rules":  {"Injection", "Position, discussion and judgment", "Cost"},
 	"internal/ledger":       {"Guarantees", "Concurrency"},
-	"internal/llm":          {"Vendors"},
 	"internal/pages":        {"Languages"},
 	"internal/postgres":     {"Small files"},
 	"internal/stats":        {"Calibration"},

@@ -308,41 +308,26 @@ func (r Rubric) leveled() bool {
 // ScoresOf returns the points of the chosen levels, and their sum. levels must name every axis that has levels, and no
 // other. Axes without levels are left out. Its error is a *FieldError.
 func (r Rubric) ScoresOf(levels map[string]int) (Scores, int, error) {
-	if err := r.checkChosen(levels); err != nil {
-		return nil, 0, err
-	}
 	scores, total := Scores{}, 0
-	for _, axis := range r {
-		if len(axis.Levels) == 0 {
-			continue
-		}
-		scores[axis.ID] = axis.Levels[levels[axis.ID]].Points
-		total += scores[axis.ID]
-	}
-	return scores, total, nil
-}
-
-// checkChosen requires a level of each axis that has levels, and of no other.
-func (r Rubric) checkChosen(levels map[string]int) error {
-	known := map[string]bool{}
 	for _, axis := range r {
 		level, chosen := levels[axis.ID]
 		switch {
 		case len(axis.Levels) == 0:
 			continue
 		case !chosen:
-			return broken(RuleLevels, "levels."+axis.ID, "missing")
+			return nil, 0, broken(RuleLevels, "levels."+axis.ID, "missing")
 		case level < 0 || level >= len(axis.Levels):
-			return broken(RuleLevels, "levels."+axis.ID, "%d: want 0 to %d", level, len(axis.Levels)-1)
+			return nil, 0, broken(RuleLevels, "levels."+axis.ID, "%d: want 0 to %d", level, len(axis.Levels)-1)
 		}
-		known[axis.ID] = true
+		scores[axis.ID] = axis.Levels[level].Points
+		total += scores[axis.ID]
 	}
 	for _, id := range slices.Sorted(maps.Keys(levels)) {
-		if !known[id] {
-			return broken(RuleLevels, "levels."+abbreviate(id), "the rubric has no levels of it")
+		if _, known := scores[id]; !known {
+			return nil, 0, broken(RuleLevels, "levels."+abbreviate(id), "the rubric has no levels of it")
 		}
 	}
-	return nil
+	return scores, total, nil
 }
 
 // checkFollows requires that the scores of an opinion with levels follow from them.

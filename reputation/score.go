@@ -290,7 +290,12 @@ func (c *computation) completeness() {
 		}
 		c.view.Completeness = append(c.view.Completeness, made)
 		c.unproved = c.unproved || made.Judgments.Rule == ruleUnproved
-		c.view.Outcome = worse(worse(c.view.Outcome, made.Judgments.Status), refuted(made.Records.Status))
+		if made.Judgments.Status.Worse(c.view.Outcome) {
+			c.view.Outcome = made.Judgments.Status
+		}
+		if made.Records.Status == verify.Refuted { // records that are not at hand count for nothing: only false numbers count against the whole
+			c.view.Outcome = verify.Refuted
+		}
 	}
 	if len(logs) == 0 {
 		c.view.Outcome = verify.NotProved
@@ -309,22 +314,6 @@ func (f *Facts) withoutPlace() map[evidence.Digest]bool {
 		}
 	}
 	return list
-}
-
-// refuted lets records that are not at hand count for nothing: only false numbers count against the whole.
-func refuted(s verify.Status) verify.Status {
-	if s == verify.Refuted {
-		return s
-	}
-	return verify.Proved
-}
-
-func worse(a, b verify.Status) verify.Status {
-	rank := map[verify.Status]int{verify.Proved: 0, verify.NotProved: 1, verify.Refuted: 2}
-	if rank[b] > rank[a] {
-		return b
-	}
-	return a
 }
 
 // counts is what is known of the numbers of one log.

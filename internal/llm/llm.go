@@ -1,32 +1,21 @@
 // Package llm asks language models of any vendor, one call at a time. It does not know the purpose of a question.
 // Vendors' types stay inside the adapter for that vendor.
 //
-// # Vendors
-//
-// The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and
-// of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. Each vendor has one
-// file here, its name and keys in package config, and a line in protocols.
-//
 // # The wire formats are written once, and no vendor's library is linked
 //
-// Each adapter writes its vendor's requests, and reads answers as trees of values. Package `convo` has what others read
-// too: errors, and counts of tokens. The requests go over `net/http`. We refused the vendors' SDKs: for one call of
-// each, they took a third of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary.
-// What they sent, and how they read 536 answers and errors, is
-// recorded (`llmtest/testdata/recorded.jsonl`), and a test compares the adapters with it. The adapters read a response
-// to its end, so that they can tell a truncated body from a malformed one; it is bounded and has the key removed.
+// Each adapter, a file here and a line in protocols, writes its vendor's requests, and reads answers as trees of values. Package `convo` has
+// what others read too. We refused the vendors' SDKs: for one call of each, they took a third of a first build's processor time, linked gRPC
+// and OpenTelemetry, and doubled the binary. What they sent, and how they read 536 answers and errors, is recorded
+// (`llmtest/testdata/recorded.jsonl`), and a test compares the adapters with it.
 //
 // # A setting that a vendor does not accept is refused
 //
-// The adapter refuses it before it sends anything, because the record's parameters would be untrue if it left the
-// setting out. OpenAI's Responses API and Anthropic accept no seed; Anthropic requires `max_tokens`.
+// The adapter refuses it before it sends anything, because the record's parameters would be untrue if it left the setting out.
 //
 // # A schema is sent unchanged
 //
-// Its members keep their order, because models write in that order. Every vendor accepts `type`, `title`,
-// `description`, `enum`, `items`, `properties`, `required`, `additionalProperties`, `anyOf`, `$ref` and `$defs`, with
-// all members required and no others allowed. The caller checks the ranges of numbers in the answer. The test servers
-// reject other schemas.
+// Its members keep their order, because models write in that order. It has only what every vendor accepts, with all members required and no
+// others allowed: the test servers reject other schemas. The caller checks the ranges of numbers in the answer.
 package llm
 
 import (
