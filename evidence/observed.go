@@ -192,7 +192,6 @@ func (o *Observed) check() error {
 		within("attempt", wholeNumber(&o.Attempt)),
 		within("first_byte_ms", wholeNumber(o.FirstByteMS)),
 		within("ended_ms", wholeNumber(o.EndedMS)),
-		within("status", checkStatus(o.Status)),
 		within("usage", checkUsage(o.Usage)),
 		within("upstream", o.Upstream.check()),
 		within("request", o.Request.check()),
@@ -208,6 +207,8 @@ func (o *Observed) checkTogether() error {
 		return within("request", fmt.Errorf("missing, and required for the fidelity %q", ByBytes))
 	case o.Request != nil && o.Request.Delivered != nil:
 		return within("request/delivered", errors.New("belongs to a response"))
+	case o.Status != 0 && (o.Status < 100 || o.Status > 599):
+		return within("status", errors.New("want a status of HTTP, from 100 to 599"))
 	}
 	return nil
 }
@@ -274,13 +275,6 @@ func checkOptional(name string, required bool) error {
 func wholeNumber(n *int64) error {
 	if n != nil && (*n < 0 || *n > maxExact) {
 		return fmt.Errorf("want a whole number from 0 to %d", int64(maxExact))
-	}
-	return nil
-}
-
-func checkStatus(status int64) error {
-	if status != 0 && (status < 100 || status > 599) {
-		return errors.New("want a status of HTTP, from 100 to 599")
 	}
 	return nil
 }

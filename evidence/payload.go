@@ -235,7 +235,7 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	if bodied && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
 		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
 	}
-	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.inTrialChain() {
+	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.InTrial() && p.ActionType != HumanReview && p.ActionType != Delivery {
 		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial; %s cannot be part of it", Abbreviate(p.ChainID), p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, OperatorPrefix) && !p.ActionType.ByOperator() {
@@ -513,9 +513,6 @@ const OperatorPrefix = "operator-"
 // TrialPrefix begins the chain_id of every trial, and of no other chain. A trial's chain holds the acts of the trial,
 // and the reviews and deliveries that follow.
 const TrialPrefix = "trial-"
-
-// inTrialChain reports whether acts of this type may be in a trial's chain.
-func (a ActionType) inTrialChain() bool { return a.InTrial() || a == HumanReview || a == Delivery }
 
 func (r rule) allows(member string) bool {
 	for _, list := range [][]string{r.required, r.filled, r.optional, linking, always} {

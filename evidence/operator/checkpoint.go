@@ -431,18 +431,14 @@ func ParseWitness(text string) (*Witness, error) {
 // NewWitness gives a public key the name of a witness. It returns an error for a name with spaces or plus signs, and for a key of small
 // order.
 func NewWitness(name string, key ed25519.PublicKey) (*Witness, error) {
-	if !isKeyName(name) {
+	inner := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' }
+	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, inner) { // signed-note's rule for names of keys
 		return nil, fmt.Errorf("%q is not a name for a witness: want one without spaces and plus signs, such as witness.example/w1", evidence.Abbreviate(name))
 	}
 	if _, err := evidence.AlgorithmOf(key); err != nil {
 		return nil, fmt.Errorf("the key of the witness %q: %w", evidence.Abbreviate(name), err)
 	}
 	return &Witness{name: name, key: bytes.Clone(key)}, nil
-}
-
-// isKeyName is signed-note's rule for names of keys.
-func isKeyName(name string) bool {
-	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' })
 }
 
 // String writes the verifier key.

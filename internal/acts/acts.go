@@ -8,10 +8,10 @@
 //
 // # Each act of agents and people is decided in one place
 //
-// Package `acts` decides who may seal, accept, review and deliver, who may cancel, resume, take and give back a trial, which records an act refers to, and what an earlier attempt made.
-// Command and server translate, so both refuse the same. For example, even at the operator's keyboard a person does not decide on their own
-// work, and an agent does not act in a trial. The ledger asks its keeper what is sealed apart, so no caller can forget it. The operator's
-// acts go through `ledger.Operator`. A test checks that no other package calls the functions that seal.
+// Package `acts` decides who may seal, accept, review and deliver, who may cancel, resume, take and give back a trial, which records an act
+// refers to, and what an earlier attempt made. Command and server translate, so both refuse the same: even at the operator's keyboard a person
+// does not decide on their own work. The ledger asks its keeper what is sealed apart, so no caller can forget it. The operator's acts go through
+// `ledger.Operator`. A test checks that no other package calls the functions that seal.
 //
 // # The log remembers idempotency keys
 //
@@ -142,8 +142,8 @@ func (a *Acts) signOnce(ctx context.Context, draft *evidence.Draft, keyed bool) 
 	return &Done{Record: record, Bound: true}, nil
 }
 
-// sealSigned seals with the keys of the actor as this process knows them. The log checks them as it stores the record. If it stored nothing, and names other keys
-// now, another process has changed them: these are tried.
+// sealSigned seals with the keys of the actor as this process knows them. The log checks them as it stores the record. If it stored nothing, and
+// names other keys now, another process has changed them: these are tried.
 func (a *Acts) sealSigned(ctx context.Context, draft *evidence.Draft) (*evidence.Record, error) {
 	find := a.config.Keys.ToSeal
 	if draft.Signers != nil { // it is compared with them before the log is asked
@@ -450,7 +450,7 @@ func (o Observations) Seal(ctx context.Context, draft *evidence.Draft) (evidence
 	return done.Record.Digest, nil
 }
 
-// Last returns the digest of the last record of a chain and the time that it claims, or zero if the log has no such chain. The time is zero if the record has expired.
+// Last returns the digest of the last record of a chain, zero if the log has none, and the time that it claims, zero if it has expired.
 func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, time.Time, error) {
 	last, err := o.acts.config.Ledger.LastOf(ctx, chain)
 	if err != nil || last.IsZero() {

@@ -239,9 +239,17 @@ func (x *Index) Recordings(ctx context.Context, q *Recordings) (found *FoundReco
 	if before < 0 || q.After == "" {
 		before = math.MaxInt64
 	}
+	from, to := int64(math.MinInt64), int64(math.MaxInt64)
+	if !q.From.IsZero() {
+		from = q.From.UnixMilli()
+	}
+	if !q.To.IsZero() {
+		to = q.To.UnixMilli()
+	}
 	limit, looks, since := cmp.Or(q.Limit, usual), 0, time.Now()
 	for {
-		chains, err := x.chainsBefore(ctx, q, before)
+		chains, err := x.chains(ctx, "last < ? AND instr(agents, ?) AND latest >= ? AND earliest < ? ORDER BY last DESC LIMIT ?",
+			before, q.Agent, from, to, atOnce)
 		if len(chains) == 0 || err != nil {
 			return found, err
 		}
@@ -267,19 +275,6 @@ func (x *Index) Recordings(ctx context.Context, q *Recordings) (found *FoundReco
 			}
 		}
 	}
-}
-
-// chainsBefore returns some chains whose last act of a recorder has a place before this one, the newest first, as far as the text is not
-// asked for.
-func (x *Index) chainsBefore(ctx context.Context, q *Recordings, before int64) ([]Recording, error) {
-	from, to := int64(math.MinInt64), int64(math.MaxInt64)
-	if !q.From.IsZero() {
-		from = q.From.UnixMilli()
-	}
-	if !q.To.IsZero() {
-		to = q.To.UnixMilli()
-	}
-	return x.chains(ctx, "last < ? AND instr(agents, ?) AND latest >= ? AND earliest < ? ORDER BY last DESC LIMIT ?", before, q.Agent, from, to, atOnce)
 }
 
 // Recording returns what recorders saw in a chain; nil: nothing. Its errors are those of the file.

@@ -102,8 +102,8 @@ func (k *knownLinks) put(s *chainState) {
 	}
 }
 
-// keep has a state among those used last. Those that were not used for as long as the others took to fill half of the room go, and are read again when they
-// are needed. The caller holds mu.
+// keep has a state among those used last. Those that were not used for as long as the others took to fill half of the room go, and are read
+// again when they are needed. The caller holds mu.
 func (k *knownLinks) keep(s *chainState) {
 	if old := k.chains[s.id]; old != nil {
 		k.weight -= old.size()

@@ -167,8 +167,12 @@ func (l *Ledger) sealAt(ctx context.Context, end *chainEnd, last *evidence.Recor
 			p.ChainPosition = end.count + int64(i+1)
 		}
 		l.follow(&p, last)
-		record, err := l.signPayload(p, by)
+		var record *evidence.Record
 		var waiting []Missing
+		draft, err := evidence.NewDraft(p)
+		if err == nil {
+			record, err = l.signed(draft, l.cfg.Now(), evidence.Sealing{Signers: by})
+		}
 		if err == nil {
 			waiting, err = l.stamp(ctx, record)
 		}
@@ -200,14 +204,6 @@ func (l *Ledger) follow(p *evidence.Payload, last *evidence.Record) {
 		}
 	}
 	p.Timestamp = evidence.FormatTime(now)
-}
-
-func (l *Ledger) signPayload(p evidence.Payload, by []evidence.Signer) (*evidence.Record, error) {
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		return nil, err
-	}
-	return l.signed(draft, l.cfg.Now(), evidence.Sealing{Signers: by})
 }
 
 // signed signs a draft at a time. The record claims this time, or that of the sealing if it is later.

@@ -8,8 +8,8 @@
 // looks it up by its id. The log has no gaps, and no record id or payload twice. Its RFC 6962 hashes are stored in
 // the same transaction as its records.
 //
-// Every method returns the errors of its store, wrapped: ErrClosed, ErrBusy, ErrDiskFull and ErrReadOnly, ErrDamaged
-// if stored data contradict each other, and the context's error. A method that returns one record returns ErrExpired, wrapped, if it was deleted. A comment at a
+// Every method returns the errors of its store, wrapped: ErrClosed, ErrBusy, ErrDiskFull and ErrReadOnly, ErrDamaged if
+// stored data contradict each other, ErrExpired for one record that was deleted, and the context's error. A comment at a
 // method names only the errors that it has beside these.
 //
 // If an authority that should stamp does not answer, the record waits for it. That it waits is stored in the record's

@@ -51,14 +51,6 @@ const (
 	maxCatchUp  = 256  // how many records are read while no other caller can append
 )
 
-// linksJudged reports whether a record's links are judged. The acts of trials and of the operator have rules of their own.
-func linksJudged(p *evidence.Payload) bool {
-	if role := p.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return false
-	}
-	return p.ChainID != "" || !p.PreviousRecord.IsZero() || len(p.Saw) > 0 || decides(p)
-}
-
 func decides(p *evidence.Payload) bool {
 	return p.ActionType == evidence.HumanReview || p.ActionType == evidence.Delivery
 }
@@ -385,8 +377,8 @@ func (s *subjectLook) Named(id string) (*verify.LoggedRecord, error) {
 	return s.before(func(p *evidence.Payload) bool { return p.RecordID == id }), nil
 }
 
-// refuseSeen returns an error unless it is known that a record that has expired was not a recorder's: of a recorder's, the log does not know any more which
-// agent was seen, and so whom a review would judge. A reader who kept a copy would know. A review in a trial judges the agent on trial, whoever made the record.
+// refuseSeen returns an error unless an expired record is known not to be a recorder's: of that, the log does not know any more which agent was seen,
+// and so whom a review would judge. A reader who kept a copy would know. A review in a trial judges the agent on trial.
 func (s *subjectLook) refuseSeen(row *storage.Row, expired error) error {
 	if strings.HasPrefix(row.ChainID, evidence.TrialPrefix) {
 		return nil
@@ -403,8 +395,7 @@ func (s *subjectLook) refuseSeen(row *storage.Row, expired error) error {
 	return nil
 }
 
-// roleOf finds the role of an actor by its tag: from the key events, and of one whose key was made as it was first used, from its newest record. "": neither says
-// it.
+// roleOf finds the role of an actor by its tag: from the key events, or if its key was made as it was first used, from its newest record.
 func (l *Ledger) roleOf(ctx context.Context, tag evidence.Digest) (evidence.Role, error) {
 	known, err := l.Keys(ctx)
 	if err != nil {

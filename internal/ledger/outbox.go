@@ -325,7 +325,7 @@ func (a *anchored) add(body *operator.CheckpointStampBody) {
 	for i := range a.stamps {
 		has := a.stamps[i].Timestamps
 		switch {
-		case len(has) < at || len(has) > at+1 || !sameTokens(has[:at], body.Renews):
+		case len(has) < at || len(has) > at+1 || !slices.EqualFunc(has[:at], body.Renews, sameTokens):
 		case len(has) == at:
 			a.stamps[i].Timestamps = append(has, [][]byte{body.Token})
 			return
@@ -339,9 +339,7 @@ func (a *anchored) add(body *operator.CheckpointStampBody) {
 	a.stamps = append(a.stamps, body.Anchor())
 }
 
-func sameTokens(a, b [][][]byte) bool {
-	return slices.EqualFunc(a, b, func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
-}
+func sameTokens(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
 // anchors returns the stamped checkpoints for records at these indexes, which are in log order: for each record, of each authority, the
 // smallest over it. They come with the proofs of their consistency with a checkpoint over all these records. Of more than a file may have, some are

@@ -399,7 +399,10 @@ func normal(r *evidence.Record) (*evidence.Record, error) {
 // mayFollow refuses a record that could not be appended, before it costs a time stamp. It returns what to judge its
 // links by once more when it gets its place, or nothing if its links are not judged.
 func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) ([]*judging, error) {
-	if l.cfg.UnsafeContradictions || !linksJudged(&record.Payload) {
+	p := &record.Payload
+	ofAgents := p.Role() == evidence.RoleAgent || p.Role() == evidence.RoleReviewer // acts of trials and of the operator have rules of their own
+	links := p.ChainID != "" || !p.PreviousRecord.IsZero() || len(p.Saw) > 0 || decides(p)
+	if l.cfg.UnsafeContradictions || !ofAgents || !links {
 		return nil, nil
 	}
 	if err := l.isNew(ctx, record); err != nil {

@@ -124,8 +124,12 @@ func actOf(p *evidence.Payload) *Act {
 	case p.ActionType == evidence.Submission:
 		name := []rune(subject.NameIn(p.Response))
 		return shown(Act{Agent: string(name[:min(len(name), maxAgent)])})
-	case !p.ActionType.InTrial() || isPlainAnswer(p):
+	case !p.ActionType.InTrial():
 		return nil
+	case p.ActionType == evidence.Evaluation, p.ActionType == evidence.Statement, p.ActionType == evidence.JudgeOpinion:
+		if !bytes.Contains(p.Response, []byte(`"fallback":true`)) { // an answer of its own; responses are canonical JSON
+			return nil
+		}
 	}
 	body, err := jury.DecodeBody(p.ActionType, p.Response)
 	if err != nil {
@@ -148,13 +152,6 @@ func shown(act Act) *Act {
 		return nil
 	}
 	return &act
-}
-
-// isPlainAnswer reports whether an act is an answer that a juror gave itself. Responses are canonical JSON, so a
-// search for one text suffices.
-func isPlainAnswer(p *evidence.Payload) bool {
-	answer := p.ActionType == evidence.Evaluation || p.ActionType == evidence.Statement || p.ActionType == evidence.JudgeOpinion
-	return answer && !bytes.Contains(p.Response, []byte(`"fallback":true`))
 }
 
 // Time is the claimed time, or the zero time if the record has none.
