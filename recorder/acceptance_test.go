@@ -40,9 +40,7 @@ func chain(t *testing.T, i *installation.Installation, name string, without ...i
 	var records []*evidence.Record
 	n := 0
 	for r, err := range i.Ledger.ChainRecords(t.Context(), name) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		whole := must.Get(i.Apart.Disclose(t.Context(), r, nil))(t)
 		if !slices.Contains(without, n) {
 			records = append(records, whole)
@@ -264,9 +262,7 @@ func carry(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 	defer i.Close()
 	var messages []*evidence.Record
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if placed.Record.Payload.ActionType == evidence.ObservedMessage {
 			messages = append(messages, placed.Record)
 		}

@@ -83,9 +83,7 @@ func records(t *testing.T, folder string) (calls []*evidence.Record, events map[
 	defer i.Close()
 	events = map[observed.EventName]*observed.Event{}
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch r := placed.Record; r.Payload.ActionType {
 		case evidence.ObservedCall:
 			calls = append(calls, r)
@@ -149,9 +147,7 @@ func TestHandler(t *testing.T) {
 		}
 	}
 	// The same recorder also records calls of this program.
-	if _, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "mia"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "mia"))))(t)
 	must.Do(t, r.Stop(t.Context(), "the shift ended"))
 	calls, events := records(t, folder)
 	if len(calls) != 1 || calls[0].Payload.Observed.Vantage != evidence.InProcess || calls[0].Payload.Observed.Agent != "mia" {
@@ -291,9 +287,7 @@ func real(t *testing.T, folder string) string {
 func TestExpiredRecords(t *testing.T) {
 	then, folder := time.Now().AddDate(-1, 0, 0), filepath.Join(t.TempDir(), "data")
 	past, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder, Now: func() time.Time { return then }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signers := must.Get(past.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"))(t)
 	seal := func(i *installation.Installation, at time.Time, chain string) {
 		t.Helper()
@@ -521,9 +515,7 @@ func TestAuthorityHangs(t *testing.T) {
 	t.Cleanup(tsa.Close)
 	folder := filepath.Join(t.TempDir(), "data")
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Do(t, errors.Join(i.Timekeeper.Add(t.Context(), stamping.Outside{Name: "outside", URL: tsa.URL, Roots: string(tsa.PEM())}, false), tsa.Be(jurattest.Hangs)))
 	must.Do(t, i.Close())
 	g := newGate(t, recorder.Options{Folder: folder})
@@ -539,9 +531,7 @@ func TestAuthorityHangs(t *testing.T) {
 	}
 	defer i.Close()
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if placed.Record.Payload.ActionType == evidence.ObservedCall && len(placed.Record.Timestamps) != 1 {
 			t.Errorf("%d time stamps, want that of the built-in authority", len(placed.Record.Timestamps))
 		}

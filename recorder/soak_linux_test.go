@@ -305,9 +305,7 @@ func observedIn(t *testing.T, folder string) (n int64) {
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if placed.Record.Payload.ActionType.Observes() {
 			n++
 		}

@@ -457,7 +457,7 @@ func (c *logWitnessCmd) remove(ctx context.Context, i *installation.Installation
 }
 
 func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
-	settings, err := i.Witnesses.Settings(ctx)
+	settings, err := witness.ReadSettings(ctx, i.Files)
 	if err != nil {
 		return err
 	}

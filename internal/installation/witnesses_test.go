@@ -141,7 +141,7 @@ func TestCosigned(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	succeeds(t, i.Witnesses.Remove(t.Context(), "w3.example", 0))
-	if settings, err := i.Witnesses.Settings(t.Context()); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
+	if settings, err := witness.ReadSettings(t.Context(), i.Files); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
 		t.Errorf("%+v, %v", settings, err)
 	}
 }

@@ -31,7 +31,7 @@ type header struct {
 	Name    string         `json:"name"`
 	Role    evidence.Role  `json:"role"`
 	Created time.Time      `json:"created"`
-	With    evidence.KeyID `json:"with,omitzero"`
+	With    evidence.KeyID `json:"with,omitzero"` // of a first key: the second key that existed before it. The first key then never signs alone
 }
 
 // file returns the path of a key. It is readable, and differs for names that a file system may treat as equal.
@@ -77,8 +77,8 @@ func (r *Ring) load(ctx context.Context, file string) (*Held, error) {
 
 func (r *Ring) parse(text []byte) (*Held, error) {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
-	var head header
-	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
+	key := &Held{}
+	if err := json.Unmarshal(line, &key.header, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("first line: %w", err)
 	}
 	private, on, after, err := r.config.Helper.ParseKey(rest)
@@ -92,13 +92,10 @@ func (r *Ring) parse(text []byte) (*Held, error) {
 	if err != nil {
 		return nil, err
 	}
-	public, err := evidence.MarshalPublicKey(private.Public())
-	if err != nil {
+	if key.PublicKey, err = evidence.MarshalPublicKey(private.Public()); err != nil {
 		return nil, err
 	}
-	info := signer.Info()
-	key := &Held{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
-		Created: head.Created, With: head.With, signer: signer}
+	key.Algorithm, key.KeyID, key.signer = signer.Info().Algorithm, signer.Info().KeyID, signer
 	if on != nil {
 		key.Token, key.Protection = on.URI, on.Protection
 	}

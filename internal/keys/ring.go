@@ -108,13 +108,10 @@ func rank(algorithm evidence.Algorithm) int {
 
 // A Held key is a key pair that the installation keeps for an actor.
 type Held struct {
-	Name      string
-	Role      evidence.Role
+	header
 	Algorithm evidence.Algorithm
 	KeyID     evidence.KeyID
 	PublicKey []byte // DER SubjectPublicKeyInfo
-	Created   time.Time
-	With      evidence.KeyID // of a first key: the second key that existed before it. The first key then never signs alone
 	File      string
 	Token     string // the key's URI, if it is on a token; "": the private key is in File
 

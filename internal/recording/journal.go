@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -376,7 +377,7 @@ func readJournal(path string) ([]*intent, []damaged, error) {
 		return nil, nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	c := contents{open: map[string]*intent{}}
+	var c contents
 	for r, n := bufio.NewReaderSize(file, 4*maxLine), 1; ; n++ {
 		text, err := nextLine(r)
 		if errors.Is(err, io.EOF) {
@@ -387,7 +388,7 @@ func readJournal(path string) ([]*intent, []damaged, error) {
 		}
 		c.take(n, text)
 	}
-	return c.left(), c.damaged, nil
+	return c.left, c.damaged, nil
 }
 
 // nextLine reads a line. Of one that is too long to be any, it returns the beginning.
@@ -405,8 +406,7 @@ func nextLine(r *bufio.Reader) ([]byte, error) {
 
 // contents are what was read of a journal.
 type contents struct {
-	order   []string
-	open    map[string]*intent
+	left    []*intent // that have no end, in their order
 	last    time.Time
 	damaged []damaged
 }
@@ -417,9 +417,10 @@ func (c *contents) take(number int, text []byte) {
 		l, length := firstLine(text)
 		switch {
 		case l.Begin != nil:
-			c.order, c.open[l.Begin.RecordID], c.last = append(c.order, l.Begin.RecordID), l.Begin, l.Begin.Began
+			c.end(l.Begin.RecordID) // none has two lines, unless the file is damaged
+			c.left, c.last = append(c.left, l.Begin), l.Begin.Began
 		case l.End != "":
-			delete(c.open, l.End)
+			c.end(l.End)
 		default:
 			half := text[:length]
 			c.damaged = append(c.damaged, damaged{line: number, ends: bytes.HasPrefix(half, []byte(`{"end":`)), recordID: member(half, "record_id"), agent: member(half, "agent"), after: c.last})
@@ -428,14 +429,8 @@ func (c *contents) take(number int, text []byte) {
 	}
 }
 
-func (c *contents) left() (left []*intent) {
-	for _, id := range c.order {
-		if i := c.open[id]; i != nil {
-			left = append(left, i)
-			delete(c.open, id)
-		}
-	}
-	return left
+func (c *contents) end(id string) {
+	c.left = slices.DeleteFunc(c.left, func(i *intent) bool { return i.RecordID == id })
 }
 
 // begins matches where a line begins. In texts of intents quotation marks are escaped, so no caller can write it.

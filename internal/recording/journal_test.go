@@ -428,9 +428,7 @@ func cutOff(t *testing.T, encoding, text string) []byte {
 	default:
 		out.WriteString(text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return out.Bytes()
 }
 

@@ -186,17 +186,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 			}
 			r, i, err := recorderOn(t.Context(), folder, relay.Closed, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			must.Do(t, r.Close(t.Context(), "the test is over"))
 			defer i.Close()
 			sealed := map[evidence.Digest]int{}
 			lost := 0
 			for placed, err := range i.Ledger.Records(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if o := placed.Record.Payload.Observed; o != nil {
 					if sealed[o.Request.SHA256]++; o.Ended == evidence.LostInCrash {
 						lost++
@@ -214,9 +210,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 			damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: folder}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, d := range damages {
 				if d.Kind != fsck.DamageOrphan { // a text whose record was not written
 					t.Error(d)

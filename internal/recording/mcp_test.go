@@ -315,10 +315,7 @@ func TestDamagedMemoryOfTools(t *testing.T) {
 func TestUnsealedToolUse(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, nil)
-	p, err := relay.NewPipe(d.recorder, relay.Options{Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:sums", Chain: "s1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(relay.NewPipe(d.recorder, relay.Options{Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:sums", Chain: "s1"}))(t)
 	toServer, fromClient := io.Pipe()
 	fromServer, answer := io.Pipe()
 	go func() {
@@ -328,7 +325,7 @@ func TestUnsealedToolUse(t *testing.T) {
 		_ = answer.Close()
 	}()
 	var out strings.Builder
-	err = p.Run(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`+"\n"), &out, fromServer, fromClient)
+	err := p.Run(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`+"\n"), &out, fromServer, fromClient)
 	if !errors.Is(err, relay.ErrNotRecorded) || out.Len() > 0 {
 		t.Errorf("%q, %v", &out, err)
 	}

@@ -67,7 +67,12 @@ func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
 		return err
 	}
 	r.after("folder made")
-	if err := r.introduce(); err != nil {
+	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.Mode, Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid(),
+		Heartbeat: r.Heartbeat.Milliseconds()})
+	if err == nil {
+		err = atomicfile.Replace(filepath.Join(r.own, aboutFile), text, 0o600)
+	}
+	if err != nil {
 		return err
 	}
 	r.journal, err = openJournal(filepath.Join(r.own, journalFile), r.after)
@@ -377,15 +382,7 @@ type About struct {
 
 const aboutFile = "about.json"
 
-func (r *Recorder) introduce() error {
-	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.Mode, Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid(), Heartbeat: r.Heartbeat.Milliseconds()})
-	if err != nil {
-		return err
-	}
-	return atomicfile.Replace(filepath.Join(r.own, aboutFile), text, 0o600)
-}
-
-// readAbout reads what introduce wrote. Folders of earlier versions have none: fs.ErrNotExist.
+// readAbout reads what begin wrote. Folders of earlier versions have none: fs.ErrNotExist.
 func readAbout(folder string) (a About, err error) {
 	file := filepath.Join(folder, aboutFile)
 	text, err := os.ReadFile(file)

@@ -24,21 +24,11 @@
 //
 // In open mode nothing is held, and End is called afterwards in a goroutine of its own. Handler.Wait waits for those.
 //
-// # What is no JSON passes
-//
-// What is no JSON is for others to refuse. So reading for the terminal event never fails, and memory does not depend on what comes: of a text that is watched
-// the beginning is kept, and of members a bounded number.
-//
 // # A pipe is passed line by line
 //
 // MCP also runs on the standard streams of a server that its client starts, with a message in each line. [Pipe] passes them. A line of which not every
 // reader would make the same message, such as one with two ids, counts as no answer: the witness sees it as it is, so a client that takes it for an answer
 // has one that was recorded.
-//
-// # One call has one end
-//
-// Begin is followed by exactly one End, whatever ended the call. Bytes received and bytes delivered are counted apart. Delivered means that the operating
-// system took the bytes for the client's connection, not that the client read them.
 //
 // # Memory is bounded, and so is the disk
 //
@@ -51,9 +41,6 @@
 //
 // The witness gets the headers and query parameters that are on a list, and no others. It gets credentials only as HMAC-SHA-256 under a key of the operator.
 // The provider's address comes from the options alone, never from the request.
-//
-// A web page can send requests to its visitor's own machine. They would be recorded as an agent's, and asked with a key that the relay keeps. So pages of
-// another site are refused, and on a loopback address the relay must be asked by a name of that machine.
 //
 // # An answer does not lead past the relay
 //

@@ -146,7 +146,7 @@ func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *ht
 // pass asks the provider and passes its answer on. After an error, the connection must be broken off.
 func (h *Handler) pass(w http.ResponseWriter, p *passage, out *http.Request) error {
 	early := &informational{w: w}
-	answer, err := p.ask(h.next, out.WithContext(early.trace(out.Context())))
+	answer, err := p.ask(h.next, out.WithContext(httptrace.WithClientTrace(out.Context(), &httptrace.ClientTrace{Got1xxResponse: early.got})))
 	early.stop()
 	switch {
 	case err == nil && answer.StatusCode == http.StatusSwitchingProtocols:
@@ -408,10 +408,6 @@ type informational struct {
 	mu   sync.Mutex // held while w is used by the transport
 	w    http.ResponseWriter
 	over bool
-}
-
-func (i *informational) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: i.got})
 }
 
 func (i *informational) got(code int, header textproto.MIMEHeader) error {

@@ -132,9 +132,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, conn.Write(t.Context(), websocket.MessageText, []byte("hello")))
 		if _, text, err := conn.Read(t.Context()); err != nil || string(text) != "hello!" {
 			t.Errorf("%q %v", text, err)

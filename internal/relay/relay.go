@@ -140,12 +140,9 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 	if o.Mode = cmp.Or(o.Mode, Closed); o.Mode != Closed && o.Mode != Open {
 		return nil, fmt.Errorf("relay: unknown mode %q: want closed or open", o.Mode)
 	}
-	orDefault(&o.MemoryPerBody, 256<<10)
-	orDefault(&o.Cap, 1<<30)
-	orDefault(&o.MaxDecoded, mostDecoded)
-	orDefault(&o.Linger, 100*time.Millisecond)
-	orDefault(&o.EndTimeout, 30*time.Second)
-	orDefault(&o.BodyTimeout, 30*time.Second)
+	o.MemoryPerBody, o.Cap, o.MaxDecoded = cmp.Or(max(o.MemoryPerBody, 0), 256<<10), cmp.Or(max(o.Cap, 0), 1<<30), cmp.Or(max(o.MaxDecoded, 0), mostDecoded)
+	o.Linger = cmp.Or(max(o.Linger, 0), 100*time.Millisecond)
+	o.EndTimeout, o.BodyTimeout = cmp.Or(max(o.EndTimeout, 0), 30*time.Second), cmp.Or(max(o.BodyTimeout, 0), 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -153,12 +150,6 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 		return nil, err
 	}
 	return &relay{Options: o, witness: witness, spool: &spool{folder: o.Folder, perBody: o.MemoryPerBody, memory: mostInMemory, cap: o.Cap}}, nil
-}
-
-func orDefault[T int64 | time.Duration](value *T, fallback T) {
-	if *value <= 0 {
-		*value = fallback
-	}
 }
 
 // private makes a folder that nobody else can read, and refuses one that others can.
@@ -283,7 +274,8 @@ type Outcome struct {
 	Response *Body                 // nil if there was no answer
 	TLS      *evidence.UpstreamTLS // by which certificate the provider was known; nil if it was asked without TLS
 
-	// Delivered counts the bytes of the answer that the client had got when End was called. Held bytes follow if End succeeds.
+	// Delivered counts the bytes of the answer that the client had got when End was called: that the operating system took for its connection, read or not. Held
+	// bytes follow if End succeeds.
 	Delivered, Held int64
 	// Terminal is the terminal event that was found: "[DONE]", "message_stop", "response.completed", "finishReason" and so on, as the protocol
 	// names it. It is empty for bodies that have none.

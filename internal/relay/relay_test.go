@@ -215,9 +215,7 @@ func encode(t testing.TB, encoding string, parts ...[]byte) [][]byte {
 		} else {
 			err = errors.Join(err, w.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		encoded = append(encoded, bytes.Clone(out.Bytes()))
 		out.Reset()
 	}

@@ -374,9 +374,7 @@ func TestLeadsPast(t *testing.T) {
 				answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 				text, err := io.ReadAll(answer.Body)
 				answer.Body.Close()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				refused := answer.StatusCode == http.StatusBadGateway && strings.Contains(string(text), "recorder: ") && strings.Contains(string(text), "--upstream") && answer.Header.Get(c.header) == ""
 				if refused != (c.astray && mode == Closed) || !refused && (answer.StatusCode != c.status || string(text) != "moved") {
 					t.Errorf("%d %v %s", answer.StatusCode, answer.Header, text)

@@ -198,9 +198,7 @@ func TestAnAuthorityThatComesBack(t *testing.T) {
 		waits = append(waits, d)
 		return nil
 	}
-	if _, err := c.Stamp(t.Context(), imprint); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Stamp(t.Context(), imprint))(t)
 	if len(waits) != 2 || waits[0] < 7*time.Second || waits[1] > longestWait {
 		t.Errorf("waited %v between attempts", waits)
 	}

@@ -258,9 +258,7 @@ func TestReferenceOfOtherForm(t *testing.T) {
 		{func(block *pem.Block) { block.Bytes = edwards }, "a key for Ed25519 cannot be on a token, only one for ES256 or RS256: unsupported"},
 	} {
 		block, _ := pem.Decode(bytes.Clone(file))
-		if _, err := token.ParseReference(block); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(token.ParseReference(block))(t)
 		c.change(block)
 		if _, err := token.ParseReference(block); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("error %v, want one that ends in %q", err, c.want)

@@ -93,9 +93,6 @@ type Asker struct {
 	mu sync.Mutex // held while witnesses are asked, so that this process asks once at a time
 }
 
-// Settings returns the witnesses that are asked. Its errors are those of ReadSettings.
-func (a *Asker) Settings(ctx context.Context) (*Settings, error) { return ReadSettings(ctx, a.Files) }
-
 // Add adds a witness, which is asked from now on. With quorum 0, more than half of all must cosign. It refuses a URL or key that is taken or not valid.
 func (a *Asker) Add(ctx context.Context, w Address, quorum int) (err error) {
 	defer fault.While(&err, "adding witness")
@@ -123,7 +120,7 @@ func (a *Asker) Remove(ctx context.Context, name string, quorum int) (err error)
 
 // change stores the list that next returns for the present one, if a trust file can demand it and its witnesses can be asked.
 func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]Address, error)) error {
-	now, err := a.Settings(ctx)
+	now, err := ReadSettings(ctx, a.Files)
 	if err != nil {
 		return err
 	}
@@ -183,7 +180,7 @@ func (c *Cosigning) Met() bool { return c.Cosigned() >= c.Quorum }
 // Cosigning.Answers.
 func (a *Asker) Cosign(ctx context.Context) (c *Cosigning, err error) {
 	defer fault.While(&err, "asking witnesses to cosign the checkpoint")
-	settings, err := a.Settings(ctx)
+	settings, err := ReadSettings(ctx, a.Files)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
 	}
@@ -285,7 +282,7 @@ func (a *Asker) keep(ctx context.Context, c *Cosigning) error {
 // LastCosigned returns the checkpoint that is published, with the witnesses' answers; nil if no witnesses are configured, or they never answered. It
 // refuses a checkpoint that the log's key did not sign.
 func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
-	settings, err := a.Settings(ctx)
+	settings, err := ReadSettings(ctx, a.Files)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
 	}

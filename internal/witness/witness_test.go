@@ -253,9 +253,7 @@ func (l *log) checkpointOf(t testing.TB, size int64, root byte) string {
 func TestSizesThatNoLogHas(t *testing.T) {
 	honest, hostile := newLog(t, "example.com/log").grow(3), newLog(t, "example.com/hostile").grow(3)
 	w := open(t, t.TempDir()+"/w.db", honest, hostile)
-	if _, err := w.AddCheckpoint(t.Context(), hostile.request(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.AddCheckpoint(t.Context(), hostile.request(0)))(t)
 	for _, size := range []int64{operator.MaxEntries + 1, 1<<62 - 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		for _, old := range []int64{0, 3, size} {
 			request := witness.Request{Old: old, Signed: hostile.checkpointOf(t, size, 1), Proof: make([]tlog.Hash, 63)}
@@ -278,9 +276,7 @@ func TestSizesThatNoLogHas(t *testing.T) {
 func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
 	slow, other, file := newLog(t, "example.com/slow").grow(3), newLog(t, "example.com/log").grow(3), t.TempDir()+"/w.db"
 	w := open(t, file, slow, other)
-	if _, err := w.AddCheckpoint(t.Context(), slow.request(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.AddCheckpoint(t.Context(), slow.request(0)))(t)
 	late := newLog(t, "example.com/slow").grow(4)
 	answers := 0
 	w.After(func(step string) {
@@ -322,9 +318,7 @@ func TestRemembersAcrossProcesses(t *testing.T) {
 	l, file := newLog(t, "example.com/log").grow(3), t.TempDir()+"/a folder?#%/w.db"
 	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	one, two := open(t, file, l), open(t, file, l)
-	if _, err := one.AddCheckpoint(t.Context(), l.request(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(one.AddCheckpoint(t.Context(), l.request(0)))(t)
 	var conflict *witness.ConflictError
 	if _, err := two.AddCheckpoint(t.Context(), l.grow(1).request(0)); !errors.As(err, &conflict) || conflict.Size != 3 {
 		t.Errorf("%v", err)
@@ -414,9 +408,7 @@ func TestKilled(t *testing.T) {
 		}
 		for size := old + 1; size <= l.size; size++ {
 			proof, _ := l.prove(context.Background(), old, size)
-			if _, err := w.AddCheckpoint(t.Context(), witness.Request{Old: old, Proof: proof, Signed: l.checkpointAt(size)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.AddCheckpoint(t.Context(), witness.Request{Old: old, Proof: proof, Signed: l.checkpointAt(size)}))(t)
 			fmt.Printf("cosigned %d\n", size)
 			old = size
 		}
