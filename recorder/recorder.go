@@ -75,7 +75,9 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 		return nil, err
 	}
 	if o.A2A != nil {
-		o.WhoIs = nobody
+		o.WhoIs = func(context.Context, string) (string, error) { // before an agent, callers are strangers
+			return "", errors.New("this recorder records one agent alone, and takes no tokens")
+		}
 	}
 	if o.WhoIs == nil {
 		o.WhoIs = AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))
@@ -271,11 +273,6 @@ func (o Options) side() Side {
 		return ""
 	}
 	return cmp.Or(o.A2A.Side, Answered)
-}
-
-// nobody refuses tokens: before an agent, callers are strangers.
-func nobody(context.Context, string) (string, error) {
-	return "", errors.New("this recorder records one agent alone, and takes no tokens")
 }
 
 // front returns the handler before an agent. It refuses gRPC, and rewrites cards if the options say so.

@@ -347,14 +347,6 @@ func (e *exchange) sessionOf(outcome *relay.Outcome) string {
 	return ChainOf(e.intent.Agent, "mcp-"+filepath.Base(e.recorder.own))
 }
 
-// sideOf is which of two agents the recorded one is, in a record that says so.
-func (r *Recorder) sideOf(act evidence.ActionType) evidence.Side {
-	if act != evidence.ObservedMessage {
-		return ""
-	}
-	return cmp.Or(r.Side, evidence.Asked)
-}
-
 // unmasked is why the bytes of a message are not kept.
 const unmasked = "it is not kept, as it cannot be read, and may have secrets for notifications"
 

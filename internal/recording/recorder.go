@@ -191,8 +191,12 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err != nil {
 		return nil, err
 	}
+	var side evidence.Side // which of two agents is recorded, where messages are
+	if kind.act == evidence.ObservedMessage {
+		side = cmp.Or(r.Side, evidence.Asked)
+	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: methodOf(call),
-		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: cmp.Or(kind.protocol(call), "http"), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: call.Vantage}}
+		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: side, Protocol: cmp.Or(kind.protocol(call), "http"), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: call.Vantage}}
 	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}

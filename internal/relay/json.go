@@ -234,67 +234,40 @@ func newDocument(watched map[string]bool, ends ends) *document {
 // Write reads what follows.
 func (d *document) Write(p []byte) {
 	for len(p) > 0 {
-		n := d.step(p)
+		n := 1
+		if d.state == inValue || d.state == inElement {
+			n = d.within(p)
+		} else if !d.between(p[0]) {
+			n = 0
+		}
 		p = p[n:]
 	}
 }
 
-// step reads some bytes, and returns how many.
-func (d *document) step(p []byte) int {
-	switch d.state {
-	case beforeDocument:
-		return d.begin(p)
-	case inArray:
-		return d.between(p)
-	case inValue, inElement:
-		return d.within(p)
-	case afterDocument:
-		return d.after(p)
-	}
-	d.n += int64(len(p))
-	d.pass()
-	return len(p)
-}
-
-func (d *document) after(p []byte) int {
-	d.n++
-	if d.terminal == "" && !isSpace(p[0]) {
-		d.state = manyDocuments
-		d.pass()
-	}
-	return 1
-}
-
-func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
-
-func (d *document) begin(p []byte) int {
+// between reads a byte outside of values. It reports false for the first one of a value, which within reads.
+func (d *document) between(b byte) bool {
+	space, held := b == ' ' || b == '\t' || b == '\r' || b == '\n', false
 	switch {
-	case isSpace(p[0]) || bytes.IndexByte(byteOrderMark, p[0]) >= 0:
-	case p[0] == '[':
+	case d.state == beforeDocument && b == '[':
 		d.state = inArray
-	default:
+	case d.state == beforeDocument && !space && bytes.IndexByte(byteOrderMark, b) < 0:
 		d.state = inValue
-		return 0
-	}
-	d.n++
-	d.pass()
-	return 1
-}
-
-func (d *document) between(p []byte) int {
-	switch p[0] {
-	case '{':
+		return false
+	case d.state == inArray && b == '{':
 		d.state = inElement
 		d.element.reset()
-		return 0
-	case ']':
-		d.state = afterDocument
-		d.n++
-		return 1
+		return false
+	case d.state == inArray && b == ']': // other bytes there are commas, white space, or of elements that are no objects
+		d.state, held = afterDocument, true
+	case d.state == afterDocument && (space || d.terminal != ""):
+		held = true
+	case d.state == afterDocument:
+		d.state = manyDocuments
 	}
-	d.n++ // a comma, white space, or an element that is no object
-	d.pass()
-	return 1
+	if d.n++; !held {
+		d.pass()
+	}
+	return true
 }
 
 // within reads a value. Of a document that is one value, all may pass but the byte that closes it; of an array, whole elements.

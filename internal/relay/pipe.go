@@ -442,6 +442,7 @@ type question struct {
 	exchange Exchange      // nil: the call is not recorded, which only open mode passes
 	waiting  map[string]bool
 	answers  []*line
+	joined   *Body // a copy of several answers, made at the end
 	progress int
 	token    string
 }
@@ -532,49 +533,48 @@ func (r *relay) show(q *question) (err error) {
 // recorded tells the witness how a call ended. Closed mode waits for it.
 func (r *relay) recorded(q *question, o *Outcome) error {
 	if q.exchange == nil {
-		r.freeAll(q, nil)
+		r.freeAll(q)
 		return nil
 	}
-	joined, err := r.response(q, o)
-	if err != nil {
+	if err := r.response(q, o); err != nil {
 		return notRecorded(err)
 	}
 	if r.Mode == Closed {
-		defer r.freeAll(q, joined)
+		defer r.freeAll(q)
 	}
-	return r.ending(context.Background(), q.call, q.exchange, o, func() { r.freeAll(q, joined) })
+	return r.ending(context.Background(), q.call, q.exchange, o, func() { r.freeAll(q) })
 }
 
-// response fills in the answer: its line or, of a batch, its lines. It returns the copy that it made of several.
-func (r *relay) response(q *question, o *Outcome) (joined *Body, err error) {
+// response fills in the answer: its line or, of a batch, a copy of its lines.
+func (r *relay) response(q *question, o *Outcome) error {
 	if len(q.answers) == 0 {
-		return nil, nil
+		return nil
 	}
 	o.FirstByte, o.Response = q.answers[0].at, q.answers[0].body
 	if len(q.answers) > 1 {
-		joined = r.spool.response(q.call.ID, "", r.MaxDecoded)
+		q.joined = r.spool.response(q.call.ID, "", r.MaxDecoded)
 		for _, l := range q.answers {
-			if _, err := io.Copy(joined, io.MultiReader(l.body.Open(), strings.NewReader("\n"))); err != nil {
-				return nil, errors.Join(err, joined.release())
+			if _, err := io.Copy(q.joined, io.MultiReader(l.body.Open(), strings.NewReader("\n"))); err != nil {
+				return errors.Join(err, q.joined.release())
 			}
 		}
-		joined.seal()
-		o.Response = joined
+		q.joined.seal()
+		o.Response = q.joined
 	}
 	if o.Held = o.Response.Bytes; r.Mode == Open {
 		o.Held = 0
 	}
-	return joined, nil
+	return nil
 }
 
 // freeAll gives the copies of a call back.
-func (r *relay) freeAll(q *question, joined *Body) {
+func (r *relay) freeAll(q *question) {
 	r.free(q.line)
 	for _, l := range q.answers {
 		r.free(l)
 	}
-	if joined != nil {
-		if err := joined.release(); err != nil {
+	if q.joined != nil {
+		if err := q.joined.release(); err != nil {
 			r.Log.Error("relay: removing the copy of an answer", "call", q.call.ID, "error", err)
 		}
 	}
