@@ -447,7 +447,7 @@ func TestUnknownModel(t *testing.T) {
 func TestFailingJurors(t *testing.T) {
 	always := func(r llmtest.Reply) llmtest.Script { return llmtest.Always(r) }
 	level := func(n int) llmtest.Script {
-		return findsBut(jury.SafePass, 90, func(o object) { o["levels"].(map[string]int)["safety"] = n })
+		return findsBut(jury.SafePass, 90, func(o object) { o["levels"].(object)["safety"] = n })
 	}
 	data := filepath.Join(t.TempDir(), "data") // one folder for all of them, because keys are slow to make
 	for n, tt := range []struct {
