@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,10 +51,8 @@ func messagesIn(n *convo.Node) *convo.Node {
 	if list := n.First("messages", "history"); list != nil {
 		return list
 	}
-	for _, name := range []string{"task", "result"} {
-		if inner := n.Get(name); inner != nil && inner.Kind == '{' {
-			return messagesIn(inner)
-		}
+	if inner := cmp.Or(n.Within("task"), n.Within("result")); inner != nil {
+		return messagesIn(inner)
 	}
 	return nil
 }
@@ -180,90 +179,71 @@ func joined(forms []Form) string {
 	return strings.Join(names, ", ")
 }
 
-// signs are the places that show a form. Only one form can read a conversation with a strong sign. A weak sign counts
-// if there is no strong one.
-type signs struct {
-	strong map[Form]string
-	weak   map[Form]string
-}
+// signs are the first places that show each form, in words. Only one form can read a conversation with a sign of it.
+type signs map[Form]string
 
-func (s *signs) see(form Form, at *convo.Node, what string) {
-	if _, there := s.strong[form]; !there {
-		s.strong[form] = fmt.Sprintf("%s at %s", what, place(at))
+// weakly stands among the signs for what Anthropic's form has and another may have. It counts if there is no sign of any form.
+const weakly Form = "weakly " + AnthropicForm
+
+func (s signs) see(form Form, at *convo.Node, what string) {
+	if s[form] == "" {
+		s[form] = fmt.Sprintf("%s at %s", what, cmp.Or(at.Pointer(), "the top"))
 	}
 }
 
-func place(at *convo.Node) string {
-	if p := at.Pointer(); p != "" {
-		return p
+// seeAny sees the members with these names, and reports whether there is one.
+func (s signs) seeAny(form Form, n *convo.Node, names ...string) bool {
+	for _, name := range names {
+		if at := n.Get(name); !at.Absent() {
+			s.see(form, at, name)
+			return true
+		}
 	}
-	return "the top"
+	return false
 }
 
 // detectForm returns the form of a conversation, from its structure alone. It returns "" if every sign is missing: then the
 // conversation is read as chat messages or as an A2A task, whichever it is. It refuses a conversation with signs of
 // several forms.
-func detectForm(n *convo.Node) (Form, error) {
-	s := signs{map[Form]string{}, map[Form]string{}}
-	s.whole(n)
-	if len(s.strong) == 0 {
-		s.strong = s.weak
-	}
-	var found []Form
-	var why []string
-	for _, form := range allForms() {
-		if at, there := s.strong[form]; there {
-			found, why = append(found, form), append(why, fmt.Sprintf("%s (%s)", form, at))
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", nil
-	case 1:
-		return found[0], nil
-	}
-	return "", n.Errorf("ambiguous: this has signs of several forms, %s: expected signs of one; choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
-}
-
-func (s *signs) whole(n *convo.Node) {
-	list := n
+func detectForm(n *convo.Node) (found Form, err error) {
+	s, list := signs{}, n
 	if n.Kind == '{' {
 		list = s.wrapper(n)
 	}
-	if list == nil || list.Kind != '[' {
-		return
-	}
-	for _, item := range list.Members {
+	for _, item := range list.List() {
 		s.item(item)
 	}
+	if len(s) == 1 && s[weakly] != "" {
+		return AnthropicForm, nil
+	}
+	var why []string
+	for _, form := range allForms() {
+		if at := s[form]; at != "" {
+			found, why = cmp.Or(found, form), append(why, fmt.Sprintf("%s (%s)", form, at))
+		}
+	}
+	if len(why) > 1 {
+		return "", n.Errorf("ambiguous: this has signs of several forms, %s: expected signs of one; choose one with --format, for example --format %s", strings.Join(why, " and "), found)
+	}
+	return found, nil
 }
 
-func (s *signs) wrapper(n *convo.Node) *convo.Node {
-	for _, name := range []string{"messages", "history"} {
-		if list := n.Get(name); !list.Absent() {
-			if system := n.Get("system"); name == "messages" && !system.Absent() {
-				s.see(AnthropicForm, system, "a system prompt beside the messages")
-			}
-			return list
+func (s signs) wrapper(n *convo.Node) *convo.Node {
+	if list := n.First("messages", "history"); list != nil {
+		if system := n.Get("system"); list.Step == "messages" && !system.Absent() {
+			s.see(AnthropicForm, system, "a system prompt beside the messages")
 		}
+		return list
 	}
-	for _, name := range []string{"contents", "candidates", "systemInstruction", "system_instruction"} {
-		if at := n.Get(name); !at.Absent() {
-			s.see(GeminiForm, at, name)
-			return nil
-		}
-	}
-	if at := n.Get("prompt"); !at.Absent() && n.Get("output") != nil {
-		s.see(PromptfooForm, at, "a prompt beside its output")
-		return nil
-	}
-	input, output := n.Get("input"), n.Get("output")
-	if !input.Absent() || !output.Absent() && output.Kind == '[' {
+	prompt := n.Get("prompt")
+	switch {
+	case s.seeAny(GeminiForm, n, "contents", "candidates", "systemInstruction", "system_instruction"):
+	case !prompt.Absent() && n.Get("output") != nil:
+		s.see(PromptfooForm, prompt, "a prompt beside its output")
+	case !n.Get("input").Absent() || n.Has("output", '['):
 		s.see(ResponsesForm, n, "input or output")
-		return nil
-	}
-	for _, name := range []string{"task", "result"} {
-		if inner := n.Get(name); !inner.Absent() && inner.Kind == '{' {
+	default:
+		if inner := cmp.Or(n.Within("task"), n.Within("result")); inner != nil {
 			return s.wrapper(inner)
 		}
 	}
@@ -276,62 +256,43 @@ var (
 	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
 )
 
-func (s *signs) item(n *convo.Node) {
-	if n.Kind != '{' {
-		return
-	}
-	role := n.Word("role")
+func (s signs) item(n *convo.Node) {
+	role, kind, content, parts := n.Word("role"), n.Word("type"), n.Get("content"), n.Get("parts")
 	if at := n.Get("prompt"); role == "" && !at.Absent() && !n.Get("output").Absent() {
 		s.see(PromptfooForm, at, "a prompt beside its output")
 	}
-	if kind := n.Word("type"); role == "" && convo.IsItem(kind) {
+	if role == "" && convo.IsItem(kind) {
 		s.see(ResponsesForm, n.Get("type"), "an item "+convo.Quote(kind))
 	}
-	if role == "tool" && n.Get("parts") == nil || role == "function" && n.Get("parts") == nil {
+	if (role == "tool" || role == "function") && parts == nil {
 		s.see(ChatForm, n.Get("role"), "a message of role "+role)
 	}
 	for _, name := range []string{"tool_calls", "function_call", "tool_call_id"} {
-		if at := n.Get(name); !at.Absent() && !at.Empty() {
+		if at := n.Get(name); at != nil && !at.Empty() {
 			s.see(ChatForm, at, name)
 		}
 	}
-	if content := n.Get("content"); content != nil && content.Kind == '[' {
-		for _, part := range content.Members {
-			s.part(part)
-		}
+	for _, part := range content.List() {
+		s.part(part)
 	}
-	if parts := n.Get("parts"); parts != nil && parts.Kind == '[' && n.Get("content") == nil {
-		s.parts(n, parts)
+	if content != nil || parts == nil || parts.Kind != '[' {
+		return
+	}
+	s.seeAny(A2AForm, n, "messageId", "kind", "taskId", "contextId") // Gemini's contents have parts, too
+	for _, part := range parts.Members {
+		s.seeAny(GeminiForm, part, geminiParts...)
 	}
 }
 
-func (s *signs) part(n *convo.Node) {
+func (s signs) part(n *convo.Node) {
 	kind := n.Word("type")
 	switch {
 	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
 		s.see(AnthropicForm, n, "a block "+convo.Quote(kind))
 	case slices.Contains(weakParts, kind):
-		if _, there := s.weak[AnthropicForm]; !there {
-			s.weak[AnthropicForm] = place(n)
-		}
+		s.see(weakly, n, kind)
 	case slices.Contains(chatParts, kind):
 		s.see(ChatForm, n, "a part "+convo.Quote(kind))
-	}
-}
-
-// parts distinguishes A2A's messages from Gemini's contents, which both have parts.
-func (s *signs) parts(n, list *convo.Node) {
-	for _, name := range []string{"messageId", "kind", "taskId", "contextId"} {
-		if at := n.Get(name); !at.Absent() {
-			s.see(A2AForm, at, name)
-		}
-	}
-	for _, part := range list.Members {
-		for _, name := range geminiParts {
-			if at := part.Get(name); !at.Absent() {
-				s.see(GeminiForm, at, name)
-			}
-		}
 	}
 }
 

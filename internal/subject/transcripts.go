@@ -175,7 +175,7 @@ func (t *reader) messages(lines []*convo.Node) {
 		t.wrong("", mistakes...)
 		return
 	}
-	t.build("", t.file.List(list), t.options.Form, nil)
+	t.build("", t.file.List(list), nil, t.options.Form, nil)
 }
 
 // isWhole reports whether a value is a whole conversation, and not a message.
@@ -204,14 +204,15 @@ func (t *reader) room(n *convo.Node) error {
 
 func (t *reader) conversation(name string, at *convo.Node, from *Source) {
 	n, err := t.parse(at)
+	t.build(name, n, err, t.options.Form, from)
+}
+
+// build makes a case of a conversation that was parsed, unless an error says that it was not.
+func (t *reader) build(name string, n *convo.Node, err error, form Form, from *Source) {
 	if err != nil {
 		t.wrong(name, err)
 		return
 	}
-	t.build(name, n, t.options.Form, from)
-}
-
-func (t *reader) build(name string, n *convo.Node, form Form, from *Source) {
 	c := &Case{Form: form, Source: from, checking: t.options.Check}
 	if mistakes := c.build(t.card, n); mistakes != nil {
 		t.wrong(name, mistakes...)
@@ -422,11 +423,7 @@ func (t *reader) inspectSample(at *convo.Node) {
 			n, err = t.messagesOf(at, messages, sample.Get("attachments"))
 		}
 	}
-	if err != nil {
-		t.wrong(from.String(), err)
-		return
-	}
-	t.build(from.String(), n, InspectForm, from)
+	t.build(from.String(), n, err, InspectForm, from)
 }
 
 // messagesOf reads the messages of a sample, with the sample's attachments if a message refers to one.
@@ -610,28 +607,21 @@ func (t *reader) promptfooResult(at *convo.Node, i int) {
 		return
 	}
 	from.ID = cmp.Or(result.Brief("id"), from.ID)
-	response := t.inside(result, "response")
-	if list := t.turns(response, result); list != nil {
-		if err := t.room(list); err != nil {
-			t.wrong(from.String(), err)
-			return
-		}
-		t.conversation(from.String(), list, from)
-		return
+	response, form := t.inside(result, "response"), PromptfooForm
+	var n *convo.Node
+	if list := t.turns(response, result); list == nil {
+		n, err = t.turn(at, cmp.Or(t.inside(result, "prompt").Get("raw"), result.Get("prompt")), response.Get("output"), result.Brief("error"))
+	} else if err, form = t.room(list), t.options.Form; err == nil {
+		n, err = t.parse(list)
 	}
-	n, err := t.turn(at, cmp.Or(t.inside(result, "prompt").Get("raw"), result.Get("prompt")), response.Get("output"), result.Brief("error"))
-	if err != nil {
-		t.wrong(from.String(), err)
-		return
-	}
-	t.build(from.String(), n, PromptfooForm, from)
+	t.build(from.String(), n, err, form, from)
 }
 
 func (t *reader) turns(of ...*convo.Node) *convo.Node {
 	for _, n := range of {
 		metadata := t.inside(n, "metadata")
 		for _, name := range []string{"messages", "redteamHistory"} {
-			if list := metadata.Get(name); list != nil && list.Kind == '[' && list.End-list.Offset > int64(len("[]")) {
+			if list := metadata.Get(name); metadata.Has(name, '[') && list.End-list.Offset > int64(len("[]")) {
 				return list
 			}
 		}
