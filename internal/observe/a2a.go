@@ -167,7 +167,7 @@ func (a *agent) request() {
 	if a.kind == a2aTask && task == "" {
 		task = o.Word("id")
 	}
-	a.belongs("", task)
+	a.of("task", task)
 	if a.kind == a2aSend {
 		a.sent(o)
 	}
@@ -188,7 +188,8 @@ func (a *agent) sent(o *convo.Node) {
 	if m == nil {
 		return
 	}
-	a.belongs(m.Word("contextId"), m.Word("taskId"))
+	a.of("context", m.Word("contextId"))
+	a.of("task", m.Word("taskId"))
 	said := a.parts(convo.User, "", m, "request").said
 	if said == nil {
 		said = []convo.Message{{Role: convo.User}}
@@ -196,13 +197,18 @@ func (a *agent) sent(o *convo.Node) {
 	a.prompt = append(a.prompt, said...)
 }
 
-func (a *agent) belongs(context, task string) {
-	if context != "" {
-		a.out.Conversation = append(a.out.Conversation, convo.Short("context:"+context))
+// of notes a context or a task by its id.
+func (a *agent) of(what, id string) {
+	if id != "" {
+		a.out.Conversation = append(a.out.Conversation, convo.Short(what+":"+id))
 	}
-	if task != "" {
-		a.out.Conversation = append(a.out.Conversation, convo.Short("task:"+task))
-	}
+}
+
+// belongs notes to which context and task something belongs that the agent sent. The first that has an id names the answer.
+func (a *agent) belongs(o *convo.Node, id string) {
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word(id))
+	a.of("context", o.Word("contextId"))
+	a.of("task", o.Word("taskId"))
 }
 
 func (a *agent) parts(role, name string, of *convo.Node, what string) (u uttered) {
@@ -296,8 +302,7 @@ var a2aForms = []a2aForm{{"task", "task", (*agent).task}, {"statusUpdate", "stat
 
 func (a *agent) answered(m *convo.Node, what string) {
 	a.over = true
-	a.out.ProviderID = cmp.Or(a.out.ProviderID, m.Word("messageId"))
-	a.belongs(m.Word("contextId"), m.Word("taskId"))
+	a.belongs(m, "messageId")
 	a.hear(m, what)
 }
 
@@ -322,7 +327,8 @@ func (a *agent) put(kind, id string, u uttered) {
 // task reads a task as it stands. Of its history counts what the agent said after its caller spoke last.
 func (a *agent) task(o *convo.Node, what string) {
 	a.out.ProviderID = o.Word("id")
-	a.belongs(o.Word("contextId"), o.Word("id"))
+	a.of("context", o.Word("contextId"))
+	a.of("task", o.Word("id"))
 	history := elements[object](a.reading, o, what, "history")
 	for n := len(history) - 1; n >= 0; n-- {
 		if role := history[n].Word("role"); role != "agent" && role != "ROLE_AGENT" {
@@ -354,15 +360,13 @@ func (a *agent) status(o *convo.Node, what string) {
 }
 
 func (a *agent) update(o *convo.Node, what string) {
-	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
-	a.belongs(o.Word("contextId"), o.Word("taskId"))
+	a.belongs(o, "taskId")
 	a.status(o, what)
 	a.over = a.over || o.Get("final").IsTrue()
 }
 
 func (a *agent) artifact(o *convo.Node, what string) {
-	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
-	a.belongs(o.Word("contextId"), o.Word("taskId"))
+	a.belongs(o, "taskId")
 	artifact := a.member(o, what, "artifact")
 	u, id := a.made(artifact, what), artifact.Word("artifactId")
 	at, there := a.known["artifact:"+id]

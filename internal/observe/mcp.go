@@ -41,11 +41,12 @@ func readMCP(r *reading) {
 		r.failed(explainRPC)
 	}
 	answered, came := map[string]bool{}, r.rpcAnswer()
+	var all answer // an answer to a batch, and what a server says on its way, belong together
 	for _, m := range came {
 		at := asked.find(m.id)
 		switch {
 		case m.method != "":
-			r.answers = append(r.answers, answer{said: r.rpcSaid(m, other)})
+			all.said = append(all.said, r.rpcSaid(m, other)...)
 			continue
 		case at == nil:
 			r.problem("answer: it answers the id %s, which was not asked", convo.Short(cmp.Or(m.id, "(none)")))
@@ -53,21 +54,12 @@ func readMCP(r *reading) {
 			r.problem("answer: the id %s is answered twice", convo.Short(m.id))
 		}
 		answered[m.id] = true
-		r.answers = append(r.answers, answer{said: []convo.Message{r.rpcResult(at, m)}})
+		all.said = append(all.said, r.rpcResult(at, m))
 	}
-	r.rpcTogether()
-	r.out.Complete = r.out.Complete || came != nil && len(answered) >= asked.waiting() && r.out.State != Failed
-}
-
-// rpcTogether makes one answer of all messages: an answer to a batch, and what a server says on its way, belong together.
-func (r *reading) rpcTogether() {
-	var all answer
-	for _, a := range r.answers {
-		all.said = append(all.said, a.said...)
-	}
-	if r.answers = nil; all.said != nil {
+	if all.said != nil {
 		r.answers = []answer{all}
 	}
+	r.out.Complete = r.out.Complete || came != nil && len(answered) >= len(asked.waiting("")) && r.out.State != Failed
 }
 
 // sides are the roles of the side whose request it is, and of the one that answers.
@@ -89,14 +81,15 @@ func (list rpcs) find(id string) *rpc {
 	return nil
 }
 
-func (list rpcs) waiting() int {
+// waiting are the ids of the requests by a method; "": by any.
+func (list rpcs) waiting(method string) map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range list {
-		if m.method != "" && m.id != "" {
+		if m.id != "" && m.method != "" && (method == "" || m.method == method) {
 			ids[m.id] = true
 		}
 	}
-	return len(ids)
+	return ids
 }
 
 // rpcRequest reads the request. A GET of HTTP has none: it waits for messages of the server.
@@ -273,12 +266,8 @@ func Definitions(c Call) (list []Definition, unread string) {
 		return nil, ""
 	}
 	r := &reading{call: &c}
-	asked, wanted := r.rpcs("request", c.Request), map[string]bool{}
-	for _, m := range asked {
-		if m.method == "tools/list" && m.id != "" {
-			wanted[m.id] = true
-		}
-	}
+	asked := r.rpcs("request", c.Request)
+	wanted := asked.waiting("tools/list")
 	r.problems = nil
 	for _, m := range r.rpcAnswer() {
 		to, result := asked.find(m.id), m.rest.Within("result")

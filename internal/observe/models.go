@@ -218,12 +218,15 @@ func readMessages(r *reading) {
 	r.answers = append(r.answers, said)
 }
 
-func explainAnthropic(body []byte) string {
+func explainAnthropic(body []byte) string { return explainKind(body, "type") }
+
+// explainKind is an error whose kind is a member, in words; "": it has none.
+func explainKind(body []byte, member string) string {
 	said := convo.ErrorBody(body).Get("error")
-	if said.Word("type") == "" {
+	if said.Word(member) == "" {
 		return ""
 	}
-	return colon(said.Word("type"), said.Word("message"))
+	return colon(said.Word(member), said.Word("message"))
 }
 
 // readGenerate reads Gemini's generateContent: https://ai.google.dev/api/generate-content.
@@ -267,13 +270,7 @@ func readGenerate(r *reading) {
 	}
 }
 
-func explainGoogle(body []byte) string {
-	said := convo.ErrorBody(body).Get("error")
-	if said.Word("status") == "" {
-		return ""
-	}
-	return colon(said.Word("status"), said.Word("message"))
-}
+func explainGoogle(body []byte) string { return explainKind(body, "status") }
 
 // isCodeAssist reports whether a path is of Google's Code Assist, which puts request and answer into envelopes.
 func isCodeAssist(path string) bool {

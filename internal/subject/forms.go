@@ -250,7 +250,7 @@ func (s signs) wrapper(n *convo.Node) *convo.Node {
 	return nil
 }
 
-// chatParts and anthropicParts are types of content that only one form has.
+// chatParts and weakParts are types of content that only one form has.
 var (
 	chatParts = []string{"image_url", "input_audio", "audio", "file", "video_url"}
 	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
