@@ -348,8 +348,8 @@ func (c *computation) ownSide(r Rater) bool {
 	})
 }
 
-// mayTell reports whether the policy lets a recorder say what the agent did. A recorder that the policy puts into an organisation tells of the agents of that one
-// alone. One that a shared CA certified tells of nobody else: the CA vouches for who the recorder is, and not for whose agents it records.
+// mayTell reports whether the policy lets a recorder say what the agent did. A recorder that the policy puts into an organisation tells of the agents of that
+// one alone. One that a shared CA certified tells of nobody else: the CA vouches for who the recorder is, and not for whose agents it records.
 func (c *computation) mayTell(r *RecordFact) bool {
 	if r.Recorder == "" {
 		return true

@@ -259,8 +259,8 @@ type Definition struct {
 	Digest evidence.Digest `json:"digest"` // of its canonical form, or of its bytes if it has none
 }
 
-// Definitions returns the definitions of tools in the answer to a tools/list, in their order. An answer that comes on a connection of its own, without its request, is one if it has tools.
-// unread says of which list the answer is not here, or cannot be read; "": of none.
+// Definitions returns the definitions of tools in the answer to a tools/list, in their order. An answer that comes on a connection of its own, without its
+// request, is one if it has tools. unread says of which list the answer is not here, or cannot be read; "": of none.
 func Definitions(c Call) (list []Definition, unread string) {
 	if !strings.HasPrefix(c.Protocol, MCP) {
 		return nil, ""

@@ -3,10 +3,10 @@
 //
 // # A call is in the journal before it is forwarded
 //
-// The [Recorder] writes an intent into a journal before anything is forwarded. In closed mode the intent is durable then. In open mode it is written,
-// and synced while the call is under way: the end of the process loses nothing, and the end of the machine can lose the calls of the last
-// milliseconds. The intent has the id that the record will have, and no text. If the process dies, the next one finds the intents without an end, looks for their records, and seals for each that
-// has none that the call was lost in a crash. So each call that began is in the log exactly once.
+// The [Recorder] writes an intent into a journal before anything is forwarded. In closed mode the intent is durable then. In open mode it is written, and
+// synced while the call is under way: the end of the process loses nothing, and the end of the machine can lose the calls of the last milliseconds. The
+// intent has the id that the record will have, and no text. If the process dies, the next one finds the intents without an end, looks for their records, and
+// seals for each that has none that the call was lost in a crash. So each call that began is in the log exactly once.
 //
 // # The end of an answer waits for the record
 //

@@ -241,8 +241,8 @@ func checkID(id string) error {
 var closedForm = regexp.MustCompile(`^(?:[0-9a-fA-F:.,;=+ -]*|true|false|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-9:]{8} GMT|` +
 	`(?:(?:gzip|x-gzip|deflate|compress|br|zstd|identity|\*|\*/\*|application/(?:json|\*)|text/(?:event-stream|plain|\*))(?:[ \t]*;[ \t]*q=[0-9.]+)?(?:[ \t]*,[ \t]*|$))+)$`)
 
-// place finds the chain of an act, and what it repeats. A request that comes again after it failed is of the same chain, also where the program does not say that
-// this is another attempt.
+// place finds the chain of an act, and what it repeats. A request that comes again after it failed is of the same chain, also where the program does not say
+// that this is another attempt.
 func (e *exchange) place(act *observed.Act) {
 	r, key := e.recorder, attempt{e.intent.Agent, e.call.Path, e.intent.SHA256}
 	before, known := r.attempts.get(key)
@@ -335,8 +335,8 @@ var kinds = map[*relay.Protocol]kind{
 	}},
 }
 
-// sessionOf is the chain of a call whose protocol has sessions, and that names no chain: of the session that the call or its answer names, or else of all that pass this recorder
-// without one.
+// sessionOf is the chain of a call whose protocol has sessions, and that names no chain: of the session that the call or its answer names, or else of all
+// that pass this recorder without one.
 func (e *exchange) sessionOf(outcome *relay.Outcome) string {
 	if e.call.Speaks != relay.MCP {
 		return ""

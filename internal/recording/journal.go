@@ -95,8 +95,8 @@ func openJournal(path string, after func(step string)) (*journal, error) {
 	return j, nil
 }
 
-// begin adds an intent. After an error the call must not be forwarded. If the intent is to be durable, begin returns when it is; otherwise when it is written: then it outlives this process, and is
-// synced soon.
+// begin adds an intent. After an error the call must not be forwarded. If the intent is to be durable, begin returns when it is; otherwise when it is
+// written: then it outlives this process, and is synced soon.
 func (j *journal) begin(ctx context.Context, i *intent, durable bool) error {
 	b, err := j.add(line{Begin: i}, !durable)
 	if err != nil {

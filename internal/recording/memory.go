@@ -362,8 +362,9 @@ const unknownChange = "whether a tool is defined as it was before: "
 // watched compares the answer to a tools/list with what is remembered of the server, seals each change and remembers the answer. done must be called when the act is sealed; nil: it has no such
 // answer. If the answer, or what is remembered, cannot be read, the act says that nobody can know what changed; in the second case, the list takes its place.
 //
-// It comes before the list's own record: if a change cannot be sealed, closed mode neither hands the list out nor says that it did. In open mode the list passes, and its record says what is
-// not known. What could not be sealed is found again with the next list. The error may also say that other answers of the server had not been noted when the context ended.
+// It comes before the list's own record: if a change cannot be sealed, closed mode neither hands the list out nor says that it did. In open mode the list
+// passes, and its record says what is not known. What could not be sealed is found again with the next list. The error may also say that other answers of the
+// server had not been noted when the context ended.
 func (e *exchange) watched(ctx context.Context, act *observed.Act) (done func(), err error) {
 	if act.Type != evidence.ObservedTool || act.Response == nil {
 		return nil, nil

@@ -247,8 +247,8 @@ func (r *Recorder) Missed(call *relay.Call, why error) {
 // unknownAgent stands in gaps for who did not say who it is.
 const unknownAgent = "unknown"
 
-// chainOf is the chain that a call names, or else the configuration; "": there is none. Before an agent that answers, callers without its token are strangers: they
-// could put what they like into a chain that a jury is to try.
+// chainOf is the chain that a call names, or else the configuration; "": there is none. Before an agent that answers, callers without its token are
+// strangers: they could put what they like into a chain that a jury is to try.
 func (r *Recorder) chainOf(agent string, call *relay.Call) string {
 	name := cmp.Or(call.Chain, r.Chain)
 	if r.Side == evidence.Answered && call.Token == "" {

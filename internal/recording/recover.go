@@ -130,8 +130,8 @@ func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string
 // damagedJournal begins the names of damaged journals, which are kept beside the folders of processes.
 const damagedJournal = "damaged-journal-"
 
-// keepDamaged seals that calls are unknown because a journal cannot be read as a whole, and keeps that journal. The act has the id of the process, so that there
-// is one if a crash comes before the journal is moved.
+// keepDamaged seals that calls are unknown because a journal cannot be read as a whole, and keeps that journal. The act has the id of the process, so that
+// there is one if a crash comes before the journal is moved.
 func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unreadable []damaged) error {
 	kept := filepath.Join(r.Folder, damagedJournal+id)
 	missed, err := r.unknownCalls(ctx, about, unreadable)

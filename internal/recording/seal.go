@@ -14,8 +14,8 @@ import (
 	"jurat/internal/relay"
 )
 
-// seal makes an act durable under a record id; that the log has it already is no error, since the ids of calls are made once. An act that the format or the log refuses,
-// whatever the reason, would be refused for ever, and would stop all calls of closed mode; so what can be sealed of it is sealed, and says so.
+// seal makes an act durable under a record id; that the log has it already is no error, since the ids of calls are made once. An act that the format or the
+// log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed mode; so what can be sealed of it is sealed, and says so.
 func (r *Recorder) seal(ctx context.Context, id string, act observed.Act) error {
 	return once(r.sealFitting(ctx, id, act))
 }
@@ -70,8 +70,8 @@ func countsOf(b *observed.Body) *observed.Body {
 	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
 }
 
-// An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had more to read, or the log did not seal at the
-// time. When a call itself began and ended stands in its record apart from that.
+// An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had
+// more to read, or the log did not seal at the time. When a call itself began and ended stands in its record apart from that.
 type end struct {
 	digest evidence.Digest
 	at     time.Time
@@ -306,8 +306,8 @@ func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (
 	return Another, err
 }
 
-// sealNew is sealFitting, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those that are sealed
-// apart, which is not given back when the log refuses the record.
+// sealNew is sealFitting, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those
+// that are sealed apart, which is not given back when the log refuses the record.
 func (r *Recorder) sealNew(ctx context.Context, id string, act observed.Act) error {
 	has, err := r.Log.Has(ctx, id)
 	if err == nil && has {

@@ -352,8 +352,8 @@ func owner(name string) []byte {
 	return sum[:slotSize-keySize]
 }
 
-// DestroyKey implements storage.Values. It also finds a key whose row is lost or changed: a copy of the row may be elsewhere. A program cannot make sure that the
-// medium keeps no older copy: see docs/threat-model.md.
+// DestroyKey implements storage.Values. It also finds a key whose row is lost or changed: a copy of the row may be elsewhere. A program cannot make sure that
+// the medium keeps no older copy: see docs/threat-model.md.
 func (v *Values) DestroyKey(ctx context.Context, name string) error {
 	r, err := v.find(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
