@@ -53,7 +53,7 @@ func fixed[T any](value T, err error) T {
 
 // AuthorityConfig makes an Authority.
 type AuthorityConfig struct {
-	Key         crypto.Signer       // required; ECDSA P-256; must be safe for concurrent use
+	Key         crypto.Signer       // required; ECDSA P-256; safe for concurrent use; its Sign gets no source of randomness (RFC 6979)
 	Certificate *x509.Certificate   // required; of Key, for time stamping alone
 	Chain       []*x509.Certificate // its issuer and so on up to the root; not put into tokens
 	Policy      x509.OID            // zero: BuiltInPolicy

@@ -271,9 +271,7 @@ func (k *counting) see(r *evidence.Record) (*LoggedRecord, error) {
 	if r.Log.Index >= k.at.Log.Index {
 		return nil, nil
 	}
-	l := Logged(r)
-	l.Names = k.said[r].Names // the record may have lost its texts
-	return l, nil
+	return Logged(r, k.said[r].Names), nil // which was read once, and before the record lost its texts
 }
 
 // LoggedRecord is what the rules need of a record of a log.
@@ -285,10 +283,10 @@ type LoggedRecord struct {
 	Names  evidence.Digest // see Names
 }
 
-// Logged returns what the rules need of a record.
-func Logged(r *evidence.Record) *LoggedRecord {
+// Logged returns what the rules need of a record. names is its NamedActor, for which a whole submission is read.
+func Logged(r *evidence.Record, names evidence.Digest) *LoggedRecord {
 	p := &r.Payload
-	return &LoggedRecord{Action: p.ActionType, Chain: p.ChainID, Digest: r.Digest, Actor: evidence.ActorTag(p.Role(), p.Actor()), Names: NamedActor(p)}
+	return &LoggedRecord{Action: p.ActionType, Chain: p.ChainID, Digest: r.Digest, Actor: evidence.ActorTag(p.Role(), p.Actor()), Names: names}
 }
 
 // NamedActor returns the tag of the actor that a payload's own text names: the agent on trial of a submission, the actor of a

@@ -482,7 +482,7 @@ func (s logShown) Named(id string) (*verify.LoggedRecord, error) {
 		return nil, verify.ErrLogUnknown
 	}
 	if r := s[id]; r != nil {
-		return verify.Logged(r), nil
+		return verify.Logged(r, verify.NamedActor(&r.Payload)), nil
 	}
 	return nil, nil
 }

@@ -496,10 +496,14 @@ func (a *CA) Issue(ctx context.Context, r *Request, days int) (made *x509.Certif
 		if err := a.mayName(ctx, r); err != nil {
 			return err
 		}
-		if made, err = a.make(ctx, r, days); err != nil {
-			return err
+		certificate, err := a.make(ctx, r, days)
+		if err == nil {
+			err = a.files.Create(ctx, fileOf(certificate), PEM(certificate))
 		}
-		return a.files.Create(ctx, fileOf(made), PEM(made))
+		if err == nil { // else it could not be revoked
+			made = certificate
+		}
+		return err
 	})
 	return made, err
 }

@@ -352,7 +352,7 @@ func (s *subjectLook) First(chain string) (*verify.LoggedRecord, error) {
 func (s *subjectLook) before(is func(*evidence.Payload) bool) *verify.LoggedRecord {
 	for _, r := range s.earlier {
 		if is(&r.Payload) {
-			return verify.Logged(r)
+			return verify.Logged(r, verify.NamedActor(&r.Payload))
 		}
 	}
 	return nil
@@ -424,7 +424,7 @@ func seen(r *evidence.Record, err error) (*verify.LoggedRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	return verify.Logged(r), nil
+	return verify.Logged(r, verify.NamedActor(&r.Payload)), nil
 }
 
 // leftInChain finds the subject of a trial whose submission has expired: the log keeps the counts of the trial's other
