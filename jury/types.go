@@ -350,8 +350,8 @@ type Result struct {
 	TotalRounds       int             `json:"totalRounds"`
 	Phase3Judgment    Judgment        `json:"phase3Judgment"`
 	FinalVerdict      Position        `json:"finalVerdict"`
-	FinalScore        int             `json:"finalScore"` // 0 to 100
-	EarlyTermination  bool            `json:"earlyTermination"`
+	FinalScore        int             `json:"finalScore"`       // 0 to 100
+	EarlyTermination  bool            `json:"earlyTermination"` // fewer rounds were held than allowed
 	Degraded          bool            `json:"degraded"`
 	Inconclusive      bool            `json:"inconclusive"`
 	Offline           bool            `json:"offline"` // the jurors were rules, not models

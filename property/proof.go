@@ -277,10 +277,8 @@ func (c *compiler) last(form Form, d int, product opened) error {
 	return nil
 }
 
-// H is the second generator. Its logarithm is unknown to everyone: it is hash_to_curve of RFC 9380, suite P256_XMD:SHA-256_SSWU_RO_, of
+// h is the second generator. Its logarithm is unknown to everyone: it is hash_to_curve of RFC 9380, suite P256_XMD:SHA-256_SSWU_RO_, of
 // "jurat/property/v1/H" with the domain separation tag "jurat/property/v1/P256_XMD:SHA-256_SSWU_RO_".
-func H() point { return h }
-
 var h = func() point {
 	b, err := hex.DecodeString("03dd1ae5015663ba8042c22e51aceb3956f8da3fff5d544f44d18a1f8f844eb13f")
 	if err != nil {

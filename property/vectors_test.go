@@ -158,7 +158,7 @@ func (v vector) lies(t *testing.T) (list []vector) {
 			v.Statement = strings.Replace(v.Statement, `{"audience":"me","at":"2024-02-29",`, `{"at":"2024-02-29","audience":"me",`, 1)
 		}
 	})
-	lie("of another commitment", func(v *vector) { v.Commitment = Commitment{H()}.String() })
+	lie("of another commitment", func(v *vector) { v.Commitment = Commitment{h}.String() })
 	lie("of a form that is unknown", func(v *vector) { v.Statement = strings.Replace(v.Statement, `"form":"`, `"form":"un`, 1) })
 	return list
 }

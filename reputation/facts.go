@@ -34,7 +34,8 @@ import (
 const FactsFormat = "jurat/reputation-facts/v1"
 
 // Facts are what a reader's verification found: all that the View depends on, in a form that another implementation can compute from. Lists are in
-// any order. Times are seconds since 1970, rounded down; 0: none is proved.
+// any order. Times are seconds since 1970, rounded down; 0: none is proved. A
+// Gatherer makes and checks them.
 type Facts struct {
 	Format   string          `json:"format"`
 	At       int64           `json:"at"` // the moment of asking

@@ -379,9 +379,9 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// FuzzLockstep: hostile compressed bytes do not make a decoder fail or hang, what passes only grows, and a client can decode no more of it than the
+// FuzzCompressed: hostile compressed bytes do not make a decoder fail or hang, what passes only grows, and a client can decode no more of it than the
 // finder of the decoded body lets pass.
-func FuzzLockstep(f *testing.F) {
+func FuzzCompressed(f *testing.F) {
 	for _, encoding := range encodings[1:] {
 		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
 	}

@@ -404,6 +404,9 @@ func (l *line) write(to *bufio.Writer) error {
 	if err == nil && n < l.body.Kept {
 		err = errUnreadable
 	}
+	if errors.Is(err, errUnreadable) {
+		return err // at once: the rest may never end
+	}
 	if l.rest == nil && l.feed && err == nil {
 		err = to.WriteByte('\n')
 	}
