@@ -22,7 +22,7 @@ const IdempotencyKey = "Idempotency-Key"
 // A Review is a person's decision on a record. The server adds the reviewer, the record, and a missing time.
 type Review struct {
 	ApprovalStatus     string          `json:"approval_status"`               // approved, approved_with_modifications or rejected
-	ModifiedResponse   json.RawMessage `json:"modified_response,omitzero"`    // string, object or array: the text to give instead; required exactly for approved_with_modifications
+	ModifiedResponse   json.RawMessage `json:"modified_response,omitzero"`    // string, object or array: the new text, exactly for approved_with_modifications
 	Changes            json.RawMessage `json:"changes,omitzero"`              // string, object or array: what was changed, and the reason for the decision
 	Context            json.RawMessage `json:"context,omitzero"`              // string, object or array
 	Timestamp          string          `json:"timestamp,omitzero"`            // RFC 3339, UTC with Z
@@ -109,7 +109,7 @@ type NewSubmission struct {
 	Format       string          `json:"format,omitzero"`       // the form of the conversation, if its structure does not show it
 	Records      json.RawMessage `json:"records,omitzero"`      // a record file or a bundle; the installation verifies it with its own trust file
 	ChainID      string          `json:"chainId,omitzero"`      // a chain of records in the log; what is sealed apart stays so
-	Recorded     string          `json:"recorded,omitzero"`     // a chain of the log in which recorders saw something, with the texts sealed apart that the caller may see
+	Recorded     string          `json:"recorded,omitzero"`     // a chain that recorders sealed in the log, with the texts sealed apart that the caller may see
 }
 
 // A State is the state of a submission.

@@ -107,7 +107,7 @@ type TrialFact struct {
 	Panel        Panel             `json:"panel"`
 	Transcript   bool              `json:"transcript"` // the evidence is no sealed records
 	Exhibits     []evidence.Digest `json:"exhibits"`
-	Own          []evidence.Digest `json:"own"`    // those of the exhibits that name the agent, as the submission shows them; those that may, where its text is withheld
+	Own          []evidence.Digest `json:"own"`    // exhibits that name the agent, as the submission shows them; those that may, where its text is withheld
 	Raters       []Rater           `json:"raters"` // submitter, jurors and judge
 	Decisions    []DecisionFact    `json:"decisions"`
 }

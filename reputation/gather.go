@@ -230,7 +230,7 @@ func (g *Gatherer) Facts() (*Facts, error) {
 			one.Own = filled(slices.DeleteFunc(slices.Clone(one.Exhibits), func(e evidence.Digest) bool { return g.others[e] }))
 		}
 	}
-	f.Reviews = slices.DeleteFunc(f.Reviews, func(r ReviewFact) bool { // neither about a record of an agent of this name, nor, as the log says, about one outside of trials
+	f.Reviews = slices.DeleteFunc(f.Reviews, func(r ReviewFact) bool { // about no record of an agent of this name, nor, by the log, about one outside of trials
 		return !g.beside[r.Digest] && !slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return g.records[d] != nil && g.records[d].ID == r.Original })
 	})
 	f.Counted = slices.SortedFunc(maps.Keys(g.counted), func(a, b CountedFact) int {

@@ -441,7 +441,7 @@ func (c *Class) explain(minimum int64, say func(string, ...any)) {
 	for i := range c.Units {
 		c.Units[i].explain(say)
 	}
-	say("  G = %d of %d units that passed, B = %d of %d that failed; %d undecided units weigh nothing", c.Good.Weight, c.Good.Units, c.Bad.Weight, c.Bad.Units, c.Neither)
+	say("  G = %d of %d units that passed, B = %d of %d that failed; %d undecided weigh 0", c.Good.Weight, c.Good.Units, c.Bad.Weight, c.Bad.Units, c.Neither)
 	for _, m := range c.Months {
 		say("  %s: %d passed, %d failed, %d undecided", m.Month, m.Good, m.Bad, m.Neither)
 	}

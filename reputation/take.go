@@ -250,8 +250,8 @@ func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle
 	} else {
 		f.count(judgment, OfSubject, 0)
 	}
-	made := &TrialFact{Place: f.place(judgment), Standing: f.standing(judgment), Chain: judgment.Payload.ChainID, Transcript: on.transcript, Exhibits: filled(on.exhibits), Own: []evidence.Digest{},
-		Raters: []Rater{}, Decisions: []DecisionFact{}, Panel: Panel{Seats: []string{}}}
+	made := &TrialFact{Place: f.place(judgment), Standing: f.standing(judgment), Chain: judgment.Payload.ChainID, Transcript: on.transcript,
+		Exhibits: filled(on.exhibits), Own: []evidence.Digest{}, Raters: []Rater{}, Decisions: []DecisionFact{}, Panel: Panel{Seats: []string{}}}
 	if first >= 0 {
 		made.CaseSeq, made.Own = logCounts(records[first]).CaseSeq, filled(on.by[f.g.identity.Name])
 		f.g.named[made.Digest] = f.g.named[made.Digest] || !on.withheld

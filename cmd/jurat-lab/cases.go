@@ -151,7 +151,7 @@ type told struct {
 func parseLabels(doc []byte) (Labels, error) {
 	var all map[string]told
 	if err := json.Unmarshal(doc, &all, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf(`%w: want {"CASE": {"outcome": "good" or "failed", "kind": "…", "trade": "…"}, …}, with a member for each folder of a case`, evidence.Steady(err))
+		return nil, fmt.Errorf(`%w: want {"CASE": {"outcome": "good" or "failed", "kind": "…", "trade": "…"}, …}, a member for each case`, evidence.Steady(err))
 	}
 	labels, problems := Labels{}, []error{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -73,8 +73,8 @@ const (
 
 type app struct {
 	Data        string `help:"The data folder of the installation that is read." default:"./jurat-data" env:"JURAT_DATA"`
-	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder." env:"JURAT_DB"`
-	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY"`
+	DB          string `name:"db" placeholder:"URL" help:"A shared PostgreSQL instead of the folder." env:"JURAT_DB"`
+	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key that wraps its keys and settings." env:"JURAT_WRAPPING_KEY"`
 
 	Run       runCmd       `cmd:"" help:"Measure how good panels' verdicts are, on cases whose outcome is known."`
 	Labels    labelsCmd    `cmd:"" help:"Write labelled cases from the trials of an installation on which people decided."`
@@ -392,7 +392,7 @@ func (c *labelsCmd) Run(ctx context.Context, a *app, io streams) error {
 			io.note("skipped %s", skipped)
 		}
 		if e.Cases == 0 {
-			return hint(errors.New("people have decided on no trial of this installation whose evidence is there: nothing was written"), "decisions are made at the desk (/reviews) of 'jurat serve'")
+			return hint(errors.New("people decided on no trial here whose evidence is there: nothing was written"), "people decide at /reviews of 'jurat serve'")
 		}
 		return io.answer(c.JSON, e, func(t *sheet) {
 			t.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
@@ -415,8 +415,8 @@ type calibrateCmd struct {
 func (*calibrateCmd) Help() string {
 	return aboutVotes + `
 
-Measured are, on items with a label: each juror's reliability, with a 95 % interval, and the weight that its vote gets (negative for a juror worse than chance, whose vote counts against its position); how the
-errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth given that.`
+Measured are, on items with a label: each juror's reliability, with a 95 % interval, and its vote's weight (negative for a juror worse than chance,
+whose vote counts against its position); how the errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth.`
 }
 
 func (c *calibrateCmd) Run(io streams) error {
@@ -455,7 +455,7 @@ func (t *sheet) calibration(measured *stats.Calibration) {
 
 type aggregateCmd struct {
 	Votes       string       `required:"" help:"Votes in JSON Lines; - is standard input."`
-	Method      stats.Method `required:"" help:"majority, weighted (by stated confidence) or calibrated (by the log-odds of measured reliability)." enum:"majority,weighted,calibrated"`
+	Method      stats.Method `required:"" help:"majority, weighted (by confidence), calibrated (by log-odds of reliability)." enum:"majority,weighted,calibrated"`
 	Calibration string       `help:"A calibration file, for the method calibrated. Without one, the labels among the votes are used."`
 	JSON        bool         `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
 }

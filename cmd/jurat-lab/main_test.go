@@ -277,7 +277,7 @@ func TestLabStopsAtTheCeiling(t *testing.T) {
 	args := []string{"run", cases, "--panel-file", panel, "--out", out, "--cost-ceiling"}
 	shown, said := ran(t, 3, append(args, "0.00001")...)
 	has(t, said, "3 trials are left without a verdict: the ceiling on cost is reached", "spent in this laboratory so far: $0.0", "the same command goes on")
-	has(t, shown, "1 trial, 0 of them held before", "The run is not whole: the ceiling on cost is reached, and 3 trials are left")
+	has(t, shown, "1 trial, 0 of them held before", "The run is not whole: the ceiling on cost is reached; left: 3 trials")
 	must.Equal(t, len(server.Requests()), 3)
 	r := labReport(t, out)
 	if len(r.Left) != 3 || len(r.Trials) != 1 || r.Settings.Spent < r.Settings.Ceiling {

@@ -323,10 +323,10 @@ func meanCost(list []row) (float64, bool) {
 }
 
 func unmeasured(r *Report) []string {
-	list := []string{"Whether the verdicts hold for other agents, trades and models than those of these cases. Cases that a panel or its prompt was tuned on say nothing."}
+	list := []string{"Whether verdicts hold for other agents, trades and models than in these cases. Cases that a panel or its prompt was tuned on say nothing."}
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if r.Labels.Good < few || r.Labels.Failed < few {
-		say("Anything exactly: there are %d good and %d failed cases, and with fewer than %d of each every figure is rough. Read the intervals.", r.Labels.Good, r.Labels.Failed, few)
+		say("Anything exactly: of %d good and %d failed cases, figures are rough below %d of each. Read the intervals.", r.Labels.Good, r.Labels.Failed, few)
 	}
 	if n := len(r.Left); n > 0 {
 		say("%d of %d trials, which have no verdict: see \"left\".", n, n+len(r.Trials))
@@ -346,7 +346,7 @@ func unmeasured(r *Report) []string {
 		}
 	}
 	if slices.ContainsFunc(r.Labels.Sources, func(d string) bool { return strings.HasPrefix(d, decisionSource) }) {
-		say("Whether people who had not seen the verdict would label the cases alike: some labels are decisions by reviewers, who had. Only cases that came before a reviewer have such a label.")
+		say("Whether people who had not seen the verdict would label alike: some labels are decisions of reviewers, who had. Only cases a reviewer saw have one.")
 	}
 	return list
 }
@@ -377,11 +377,11 @@ func render(r *Report) ([]byte, error) {
 }
 
 func (r *Report) parts() []Part {
-	head := Part{Text: []string{fmt.Sprintf("%s, %d good and %d failed (%s); %s, %d of them held before.", plural.Of(r.Labels.Cases, "case"), r.Labels.Good, r.Labels.Failed, r.Labels.Source,
-		plural.Of(len(r.Trials), "trial"), r.Settings.Earlier)}, Caption: "Each panel on all cases. Intervals are 95 %, and count cases. Bare length is what the number of messages alone tells",
-		Table: [][]string{groupHead("panel")}}
+	head := Part{Text: []string{fmt.Sprintf("%s, %d good and %d failed (%s); %s, %d of them held before.", plural.Of(r.Labels.Cases, "case"), r.Labels.Good,
+		r.Labels.Failed, r.Labels.Source, plural.Of(len(r.Trials), "trial"), r.Settings.Earlier)}, Table: [][]string{groupHead("panel")},
+		Caption: "Each panel on all cases. Intervals are 95 %, and count cases. Bare length is what the number of messages alone tells"}
 	if r.Settings.Stopped != "" {
-		head.Text = append(head.Text, fmt.Sprintf("The run is not whole: %s, and %s left.", r.Settings.Stopped, plural.Of(len(r.Left), "trial")+plural.Or(len(r.Left), " is", " are")))
+		head.Text = append(head.Text, fmt.Sprintf("The run is not whole: %s; left: %s.", r.Settings.Stopped, plural.Of(len(r.Left), "trial")))
 	}
 	for i := range r.Panels {
 		head.Table = append(head.Table, groupRow(r.Panels[i].Name, &r.Panels[i].All))
@@ -395,17 +395,17 @@ func (r *Report) parts() []Part {
 		parts = append(parts, r.Panels[i].parts()...)
 	}
 	return append(parts, Part{Heading: "Not measured", Text: r.Unmeasured},
-		Part{Text: []string{fmt.Sprintf("Spent in this laboratory: %s. report.json has the figures of each trial.", dollars(float64(r.Settings.Spent)))}, Detail: true})
+		Part{Text: []string{"Spent in this laboratory: " + dollars(float64(r.Settings.Spent)) + ". report.json has the figures of each trial."}, Detail: true})
 }
 
 func comparisons(r *Report) Part {
-	p := Part{Heading: "Which is better?", Caption: fmt.Sprintf("Differences on the cases that both have judged: a bootstrap over cases, %d samples, seed %d", r.Settings.Samples, r.Settings.Seed),
-		Table: [][]string{{"difference", "cases", "AUC", "accuracy", "good flagged", "failed flagged", "USD/trial", "shown to be better"}}}
+	p := Part{Heading: "Which is better?", Caption: fmt.Sprintf("Differences on cases both judged: bootstrap over cases, %d samples, seed %d", r.Settings.Samples,
+		r.Settings.Seed), Table: [][]string{{"difference", "cases", "AUC", "accuracy", "good flagged", "failed flagged", "USD/trial", "shown to be better"}}}
 	for _, c := range r.Comparisons {
 		better := "neither"
 		better = cmp.Or(c.Better, better)
-		p.Table = append(p.Table, []string{c.A + " minus " + c.B, fmt.Sprint(c.Cases), difference(c.AUC), difference(c.Accuracy), difference(c.FlaggedGood), difference(c.Recall),
-			c.Cost.Text("%+.4f", 1e-6), better})
+		p.Table = append(p.Table, []string{c.A + " minus " + c.B, fmt.Sprint(c.Cases), difference(c.AUC), difference(c.Accuracy), difference(c.FlaggedGood),
+			difference(c.Recall), c.Cost.Text("%+.4f", 1e-6), better})
 	}
 	return p
 }
@@ -418,8 +418,8 @@ func groupRow(name string, g *Group) []string {
 	if g.Small {
 		name += " (small)"
 	}
-	return []string{name, fmt.Sprint(g.Good), fmt.Sprint(g.Failed), figure(g.AUC), figure(g.Accuracy), figure(g.Precision), figure(g.FlaggedGood), figure(g.FlaggedFailed), figure(g.AccusedGood),
-		figure(g.AccusedFailed), figure(g.ConfidenceAUC), dollars(g.Costs.Cost)}
+	return []string{name, fmt.Sprint(g.Good), fmt.Sprint(g.Failed), figure(g.AUC), figure(g.Accuracy), figure(g.Precision), figure(g.FlaggedGood),
+		figure(g.FlaggedFailed), figure(g.AccusedGood), figure(g.AccusedFailed), figure(g.ConfidenceAUC), dollars(g.Costs.Cost)}
 }
 
 func (p *PanelReport) parts() []Part {
@@ -432,10 +432,10 @@ func (p *PanelReport) parts() []Part {
 	say := func(format string, args ...any) { first.Text = append(first.Text, fmt.Sprintf(format, args...)) }
 	say("%smethod %s; %d trials, %d left. Same verdict when tried again: %s.", seats, p.Settings.Method, p.Trials, p.Left, figure(p.Retest))
 	say("%d of the trials are degraded.", g.Degraded)
-	say("%d trials were discussed, with %d changes of position. Talk turned the majority in %d: %d from wrong to right, %d from right to wrong.", t.Discussed, t.Changes, t.Turned, t.ToRight, t.ToWrong)
-	say("A trial has %.1f calls and %.0f tokens and costs %s on average; its median wait for models is %.1f s.", c.Calls, c.Tokens, dollars(c.Cost), c.MedianWaited/1000)
+	say("%d trials were discussed: %d positions changed, %d majorities turned, %d to right, %d to wrong.", t.Discussed, t.Changes, t.Turned, t.ToRight, t.ToWrong)
+	say("On average a trial has %.1f calls and %.0f tokens and costs %s; median wait for models: %.1f s.", c.Calls, c.Tokens, dollars(c.Cost), c.MedianWaited/1000)
 	if s := p.Single; s != nil {
-		say("The best single juror, chosen for each case on the other cases and asked %d times a case: AUC %s, accuracy %s. The panel, with %.1f answers a trial: AUC %s, accuracy %s. Difference in AUC: %s.",
+		say("Best juror, chosen on the other cases, asked %d times a case: AUC %s, accuracy %s. Panel, %.1f answers a trial: AUC %s, accuracy %s. Difference: %s.",
 			s.Answers, figure(s.AUC), figure(s.Accuracy), s.PanelAnswers, figure(s.PanelAUC), figure(s.PanelRight), difference(s.Difference))
 	}
 	parts := []Part{first, tagsPart("kind", p.ByKind), tagsPart("trade", p.ByTrade), p.jurorsPart(), findingsPart(g.Findings)}

@@ -34,20 +34,20 @@ import (
 type runCmd struct {
 	Cases       string            `arg:"" name:"folder" help:"A folder of cases: each a folder with agent-card.json and conversation.json."`
 	Labels      string            `placeholder:"FILE" help:"What is known of each case, see above. Default: labels.json in the folder of cases."`
-	PanelFile   []string          `placeholder:"FILE" help:"A panel, as --config of 'jurat trial' has it. May be given several times: panels are compared on the same cases." sep:"none"`
+	PanelFile   []string          `placeholder:"FILE" help:"A panel, as for 'jurat trial --config'. May be repeated: panels try the same cases." sep:"none"`
 	Jurors      string            `placeholder:"offline" help:"offline: measure the rule jurors, too, as the panel 'rules'." enum:",offline" default:""`
 	Calibration map[string]string `placeholder:"PANEL=FILE" help:"The calibration file of a panel whose method is calibrated."`
-	Out         string            `required:"" placeholder:"DIR" help:"The laboratory: a folder for trials, report.json, report.html and votes. A run that was broken off goes on there."`
-	Repeat      int               `placeholder:"N" help:"Try each case so often. Shows how steady verdicts are, and what one juror asked as often would do." default:"1"`
+	Out         string            `required:"" placeholder:"DIR" help:"The folder for trials, report.json, report.html and votes. A broken-off run goes on there."`
+	Repeat      int               `placeholder:"N" help:"Tries of each case. Shows how steady verdicts are, and what one juror asked as often does." default:"1"`
 	Parallel    int               `placeholder:"N" help:"How many cases are tried at a time." default:"1"`
-	CostCeiling *float64          `placeholder:"USD" help:"Begin no trial once all that were ever held in this laboratory have cost so much. Those under way still end. Default: no ceiling."`
+	CostCeiling *float64          `placeholder:"USD" help:"Begin no trial once all in this laboratory have cost so much. Those under way end. Default: no limit."`
 	Seed        uint64            `placeholder:"N" help:"Of the bootstrap that makes intervals of differences." default:"1"`
 	JSON        bool              `name:"json" help:"Print the report as JSON."`
 }
 
 // Help is shown by 'jurat-lab run --help'.
 func (*runCmd) Help() string {
-	return `Tries cases whose outcome is known, by one panel or several, and reports how good the verdicts are. labels.json says what is known, and no juror sees it:
+	return `Tries cases whose outcome is known, by one or more panels, and reports how good the verdicts are. labels.json says what is known, and no juror sees it:
 
     {"refund-01": {"outcome": "good"},
      "refund-02": {"outcome": "failed", "kind": "wrong amount", "trade": "shop"}}
@@ -112,9 +112,9 @@ func (c *runCmd) check(o *order) error {
 	case c.Repeat < 1 || c.Repeat > 100:
 		return fmt.Errorf("--repeat: %d: want 1 to 100", c.Repeat)
 	case c.Parallel < 1 || c.Parallel > 256:
-		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", c.Parallel)
+		return fmt.Errorf("--parallel %d: want 1 to 256", c.Parallel)
 	case c.CostCeiling != nil && !(*c.CostCeiling > 0 && *c.CostCeiling <= 1e6):
-		return fmt.Errorf("--cost-ceiling: %v: want US dollars, more than 0 and at most 1000000", *c.CostCeiling)
+		return fmt.Errorf("--cost-ceiling: %v: want US dollars above 0, up to 1000000", *c.CostCeiling)
 	case c.CostCeiling != nil:
 		o.ceiling = int64(math.Max(1, math.Floor(*c.CostCeiling*1e6+1e-6)))
 	}

@@ -30,12 +30,12 @@ import (
 
 type batchFlags struct {
 	Parallel int      `help:"How many cases are tried at a time." default:"1"`
-	FailOn   []string `help:"What fails beside unsafe_fail: needs_review, inconclusive, degraded. May be given several times. Changes the exit code, see above." enum:"unsafe_fail,needs_review,inconclusive,degraded" placeholder:"KIND"`
+	FailOn   []string `help:"What fails beside unsafe_fail: needs_review, inconclusive, degraded. May be repeated. Changes the exit code, see above." enum:"unsafe_fail,needs_review,inconclusive,degraded" placeholder:"KIND"`
 	JUnit    string   `name:"junit" help:"Write a JUnit report: a test case for each case." placeholder:"FILE"`
 	SARIF    string   `name:"sarif" help:"Write a SARIF 2.1.0 report: a result for each finding." placeholder:"FILE"`
 
 	Markdown  string `name:"markdown" help:"Write a report in Markdown, which fits into a comment on a pull request." placeholder:"FILE"`
-	SARIFHelp string `name:"sarif-help" env:"JURAT_SARIF_HELP" help:"With --sarif: the URL of docs/rules.md of this version, to which the report's rules then point." placeholder:"URL"`
+	SARIFHelp string `name:"sarif-help" env:"JURAT_SARIF_HELP" help:"With --sarif: the URL of this version's docs/rules.md; rules link to it." placeholder:"URL"`
 
 	Baseline      string `help:"Only what is worse than in this file fails: an earlier --write-baseline of the same jury." placeholder:"FILE"`
 	WriteBaseline string `help:"Write what the cases come to, for a later --baseline. Refuses trials in which something was missing." placeholder:"FILE"`
@@ -55,7 +55,7 @@ func (c *trialCmd) reports() []reportFile {
 // checkReports refuses what would be found wrong only when the trials are over.
 func (c *trialCmd) checkReports() error {
 	wrong := checkHelpURL(c.SARIFHelp)
-	err := cmp.Or(refuse(c.Parallel < 1 || c.Parallel > 256, "--parallel: %d cases at a time: want 1 to 256", c.Parallel), refuse(wrong != nil, "--sarif-help: %w", wrong))
+	err := cmp.Or(refuse(c.Parallel < 1 || c.Parallel > 256, "--parallel %d: want 1 to 256", c.Parallel), refuse(wrong != nil, "--sarif-help: %w", wrong))
 	if err != nil {
 		return err
 	}

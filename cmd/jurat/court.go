@@ -31,7 +31,7 @@ import (
 type caseFlags struct {
 	readerFlags
 	Card   string `help:"With a file as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
-	Format string `help:"The form of the conversation, if its structure does not show it: chat, a2a, anthropic, responses, gemini, inspect, promptfoo." placeholder:"FORM"`
+	Format string `help:"The form, if the conversation does not show it: chat, a2a, anthropic, responses, gemini, inspect, promptfoo." placeholder:"FORM"`
 
 	cardRead []byte // of Card, which may be a pipe
 }
@@ -178,8 +178,8 @@ func (f *caseFlags) card() ([]byte, error) {
 type readerFlags struct {
 	Trust string         `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At    *time.Time     `help:"The time of checking (RFC 3339), with which expiry dates and future times are compared. Left out: now." placeholder:"TIME"`
-	CRL   []string       `name:"crl" help:"A certificate revocation list, PEM or DER, of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
-	Grace *time.Duration `help:"How long after a record's proved time a revocation list that is out of date must have been made to count. Left out: 24h." placeholder:"DURATION"`
+	CRL   []string       `name:"crl" help:"A revocation list, PEM or DER, of a CA in your trust file or below one. May be repeated." placeholder:"FILE" sep:"none"`
+	Grace *time.Duration `help:"How long after a record's proved time an outdated --crl must have been made to count. Default: 24h." placeholder:"DURATION"`
 }
 
 // brought is what the flags name. The files are open until close is called: entries are read while files are verified.
@@ -251,13 +251,13 @@ type panelFlags struct {
 	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, median, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-3.8-flash." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat-lab calibrate'): what the method calibrated weighs votes by."`
-	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3; 0 if only rules sit before a judge." env:"JURY_MAX_DISCUSSION_ROUNDS"`
-	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
+	Rounds        *int     `placeholder:"N" help:"The most rounds of discussion. Default: 3; 0 if only rules sit before a judge." env:"JURY_MAX_DISCUSSION_ROUNDS"`
+	Threshold     *float64 `placeholder:"X" help:"Agreement that ends discussion: 0.67 two of three, 1.0 all, 2.0 (default) none." env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
-	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars, more than 0. A trial that reaches it is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`
+	CostCeiling   *float64 `placeholder:"USD" help:"Cost of all calls, above 0, that ends the trial as inconclusive. Default: no limit." env:"JURAT_COST_CEILING"`
 }
 
-const howToGetAJury = "set the keys for a jury of language models; if rules are what you want, say so by --jurors offline, JURAT_JURORS=offline or jurors: offline in the configuration"
+const howToGetAJury = "set the keys of a jury of models, or choose rules: --jurors offline, JURAT_JURORS=offline or jurors: offline in the configuration"
 
 type court struct {
 	panel    *panel.Panel
@@ -426,7 +426,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 		p.warning("  ", text+": set it in the configuration.")
 	}
 	p.warnIf(o.Degraded, "  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
-	p.warnIf(len(o.Unbound) > 0, "  ", "The calibration does not say on which model and template these were measured, and a weight holds for those alone: %s.", strings.Join(o.Unbound, ", "))
+	p.warnIf(len(o.Unbound) > 0, "  ", "A weight holds for one model and template, and the calibration names none for: %s.", strings.Join(o.Unbound, ", "))
 	p.warnIf(o.NoModel, "  ", "No language model would sit, as keys are missing, so no safe_pass would exit with 0: %s.", howToGetAJury)
 	if o.Jurors == config.Offline {
 		p.line("  it costs nothing")
@@ -449,7 +449,7 @@ func showChoices(p *printer, o *panel.Outlook) {
 	for _, c := range o.Choices {
 		p.line("  %s %-9s about %-10s (%s) to at most %s (%s)", pick(c.Chosen, "*", " "), c.Panel, dollars(c.Lowest.Cost), plural.Of(c.Lowest.Calls, "call"), dollars(c.Highest.Cost), plural.Of(c.Highest.Calls, "call"))
 	}
-	p.text("  ", "thorough: tables before scores, the judge reads by itself, disputed seats are asked twice. quick: none of these, and a round less. plain: quick, with points instead of levels.")
+	p.text("  ", "thorough: tables before scores, the judge's own reading, disputed seats twice. quick: none of these, a round less. plain: quick with points.")
 }
 
 func showSeat(p *printer, s panel.SeatOutlook) {

@@ -35,7 +35,7 @@ import (
 )
 
 type doctorCmd struct {
-	URL       string `arg:"" optional:"" placeholder:"URL" help:"With --ready: the server's address, such as https://jurat.example. Default: where 'jurat serve' listens in the same environment, or http://127.0.0.1:8417."`
+	URL       string `arg:"" optional:"" placeholder:"URL" help:"With --ready: the server's address. Default: as JURAT_ADDR has it, or http://127.0.0.1:8417."`
 	Ready     bool   `xor:"what" help:"Only ask a server whether it is ready: for health checks of containers and scripts."`
 	Recorders bool   `xor:"what" help:"Only say which recorders run, what they sealed and missed, and what waits."`
 	Webhook   bool   `xor:"what" help:"Only send the webhook of the configuration a test message."`
@@ -214,13 +214,13 @@ func (c *doctorCmd) authorities(ctx context.Context, i *installation.Installatio
 		return err
 	}
 	if len(list) == 0 {
-		e.add("authorities", look, "only the built-in one stamps: time is proved only as far as the operator's own clock is trusted", "'jurat tsa NAME URL --root FILE' adds one")
+		e.add("authorities", look, "only the built-in one stamps: proved time is only as good as the operator's clock", "'jurat tsa NAME URL --root FILE' adds one")
 	}
 	for _, o := range list {
 		if !c.Network {
 			e.add("authorities", fine, o.Name+": "+o.URL+" (not asked: --network asks)", "")
 		} else if err := o.Try(ctx); err != nil {
-			e.add("authorities", look, o.Name+": "+oneLine(err), "records wait for its time stamps meanwhile: 'jurat log stamp' asks again; 'jurat tsa NAME --remove' stops asking it")
+			e.add("authorities", look, o.Name+": "+oneLine(err), "records wait for its stamps: 'jurat log stamp' asks again; 'jurat tsa NAME --remove' stops asking it")
 		} else {
 			e.add("authorities", fine, o.Name+": "+o.URL+" answers, and its time stamp is valid", "")
 		}
@@ -323,7 +323,7 @@ func (s *recorderStatus) known(r docket.Recorder) {
 		after := pick(r.Counted, ", after "+plural.Of(r.Calls, "call"), "")
 		s.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+after+": "+r.Reason, "")
 	default:
-		s.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", did not say that it stopped, and does not run on this data folder", "if it runs on no other machine, it died: start a recorder where it ran")
+		s.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", sealed no stop, and does not run here", "unless it runs elsewhere, it died: start a recorder there")
 	}
 }
 
@@ -334,7 +334,7 @@ func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// calls says how many calls a recorder has sealed since its start. Of one that does not run here its heartbeats tell, and its end; ends that earlier programs sealed tell nothing of the last calls.
+// calls says how many calls a recorder has sealed since its start; of one elsewhere, by its heartbeats and end. Ends of earlier programs lack the last calls.
 func (s *recorderStatus) calls(r docket.Recorder) string {
 	runs, here := false, int64(0)
 	for _, proc := range s.Here {
@@ -536,19 +536,19 @@ func hookAdvice(w *config.Webhook, status int, err error) string {
 		do string
 	}{
 		{errors.Is(err, webhook.ErrInward) && w.Inward, "Link-local addresses stay closed. Give the receiver an address of the private network, or a public one."},
-		{errors.Is(err, webhook.ErrInward), "If the receiver is in your own network, write inward: true beside its url. If not, ask why its name leads to such an address."},
-		{errors.Is(err, webhook.ErrGone), "The receiver wants no more messages, and the server would send it none of this kind again. Subscribe anew there, and correct the url."},
+		{errors.Is(err, webhook.ErrInward), "If the receiver is in your own network, write inward: true beside its url. If not, ask why its name leads there."},
+		{errors.Is(err, webhook.ErrGone), "The receiver wants no more messages, and the server stops this kind. Subscribe anew there, and correct the url."},
 		{is[*net.DNSError](err), "This machine does not find the name. Correct the url, or the name server of this machine."},
-		{is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err), "The receiver's certificate is not good for this name. " +
+		{is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err), "The certificate is not good for this name. " +
 			"Mend it there, or name the file of your own authority in SSL_CERT_FILE, here and for the server."},
 		{errors.Is(err, syscall.ECONNREFUSED), "Nothing listens there. Start the receiver, or correct the port in the url."},
-		{isNet && timeout.Timeout(), "The receiver did not answer within 20 s. Ask for a firewall between, or let the receiver answer before it works on the message."},
+		{isNet && timeout.Timeout(), "The receiver did not answer within 20 s. Look for a firewall, or let the receiver answer before it works on the message."},
 		{!is[*webhook.RefusedError](err), "The connection did not come about, or broke. Look at the receiver's log."},
 		{status >= 300 && status < 400, "Redirects are not followed. Write the address that the receiver redirects to as url."},
 		{slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest}, status), "If the receiver says that the signature is wrong: " +
 			"give it the secret that this file names, and set both clocks right. Otherwise its log says what it lacks."},
 		{status == http.StatusNotFound || status == http.StatusMethodNotAllowed, "The receiver takes no messages at this path. Correct the url."},
-		{status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable, "The receiver is busy. The server tries again after a pause; try again later."},
+		{status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable, "The receiver is busy. The server tries again after a pause; try later."},
 	} {
 		if about.is {
 			return about.do

@@ -31,7 +31,7 @@ type exportCmd struct {
 	File     string   `arg:"" help:"A record file or a case file; - is standard input."`
 	OpenSSL  string   `name:"openssl" xor:"to" placeholder:"DIR" help:"Write what openssl needs to this folder; made if it is missing."`
 	SCITT    string   `name:"scitt" xor:"to" placeholder:"OUT" help:"Write a SCITT Signed Statement with a receipt of the log (COSE, RFC 9943 and 9942): a record to this file, each record of a case file into this folder."`
-	Withhold []string `xor:"to" placeholder:"POINTER" sep:"none" help:"Write the file again without the text of this field, which was sealed apart: prompt, or /metadata/user_id. May be given several times."`
+	Withhold []string `xor:"to" placeholder:"POINTER" sep:"none" help:"Write the file without this text sealed apart: prompt, /metadata/user_id. May be repeated."`
 	Record   string   `placeholder:"ID" help:"With --withhold: only of the record with this id. Default: of every record in the file."`
 	Out      string   `placeholder:"FILE" help:"With --withhold: the file to write, which must not be there. Default: standard output."`
 	Trust    string   `help:"With --openssl: the trust file whose public keys and authorities are written. Default: this installation's own."`
@@ -317,7 +317,7 @@ type importCmd struct {
 	Name        string   `placeholder:"NAME" help:"The name of conversations that have none of their own. Default: that of the file, without its extension."`
 	Skip        bool     `help:"Pass over entries that cannot be read or were changed since they were imported. Without this, nothing is sealed if there are any."`
 	DryRun      bool     `name:"dry-run" help:"List what would be sealed, and seal nothing."`
-	Recorder    string   `placeholder:"NAME" default:"importer" help:"The name of the recorder that imports. It signs with keys of its own, never with the agent's."`
+	Recorder    string   `placeholder:"NAME" default:"importer" help:"The name of the recorder that imports. It signs with its own keys, never with the agent's."`
 	InTheRecord bool     `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
 	jsonFlag
 	keyFlags

@@ -186,7 +186,7 @@ var completions embed.FS
 
 type completionCmd struct {
 	Of    []string `arg:"" optional:"" name:"bash|zsh|fish" help:"The shell."`
-	Words bool     `hidden:"" help:"Print what can come next, as the scripts ask: the words after jurat come after --, so that none is a flag of this command. The last is being typed."`
+	Words bool     `hidden:"" help:"Print what can come next: the words after jurat follow --, so that none is a flag of this command; the last is being typed."`
 }
 
 func (c *completionCmd) Run(k *kong.Kong, io stdio) error {
@@ -428,7 +428,7 @@ func (n *newName) UnmarshalText(text []byte) error {
 
 // timeFlags reads flags that are times: RFC 3339, or by the flag's tag format. kong's own errors would show users layouts of package time.
 func timeFlags() []kong.Option {
-	read := func(ctx *kong.DecodeContext, target reflect.Value) error {
+	var read kong.MapperFunc = func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
 		if err := ctx.Scan.PopValueInto("time", &text); err != nil {
 			return err
@@ -448,7 +448,7 @@ func timeFlags() []kong.Option {
 		}
 		return nil
 	}
-	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read)), kong.TypeMapper(reflect.TypeFor[*time.Time](), kong.MapperFunc(read))}
+	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), read), kong.TypeMapper(reflect.TypeFor[*time.Time](), read)}
 }
 
 type helperFlag struct {

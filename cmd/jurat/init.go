@@ -136,7 +136,7 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.File, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	left, _ := filepath.Glob(c.File + ".unfinished-*") // a name with * or [ may only hide what is left
-	io.tellIf(err == nil && len(left) > 0, "left by a backup that was killed, or of one that runs: %s: private keys are in it; delete it", strings.Join(left, ", "))
+	io.tellIf(err == nil && len(left) > 0, "left by a killed backup, or of one that runs: %s: private keys are in it; delete it", strings.Join(left, ", "))
 	return c.answer(io, m, err, func(p *printer) {
 		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
 	})
@@ -146,7 +146,7 @@ type restoreFlags struct {
 	From        string `placeholder:"FILE" help:"Make the installation from this backup, with --checkpoint or --none-later."`
 	Checkpoint  string `help:"With --from: the latest known checkpoint of the log." placeholder:"FILE" xor:"later"`
 	NoneLater   bool   `help:"With --from: the log has signed no checkpoint after the backup was made." xor:"later"`
-	Consistency string `help:"With --from: a proof that leads from the backup's size to the checkpoint's ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
+	Consistency string `help:"With --from: a proof from the backup to the checkpoint ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
 }
 
 func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
@@ -186,9 +186,9 @@ func (c *restoreFlags) tell(r *installation.Restored, a *app, io stdio) error {
 	io.tellIf(!r.Manifest.ApartKeys && lost, "texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	switch {
 	case r.Missing > 0 && r.Prefix:
-		p.line("it is proved to be the beginning of the published log and lacks the last %[2]d of its %[1]d records: you can read it, but it takes no new records", r.Known, r.Missing)
+		p.line("it is proved to begin the published log, and lacks the last %[2]d of its %[1]d records: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Missing > 0:
-		p.line("of the %d records of the published log it lacks %d, and nothing shows that the others are the same: it can be read, and takes no new ones", r.Known, r.Missing)
+		p.line("of the published log's %d records it lacks %d, and nothing proves the others the same: it can be read, and takes no new ones", r.Known, r.Missing)
 	case r.Prefix:
 		p.line("it holds everything of the published log of %s", plural.Of(r.Known, "record"))
 	}

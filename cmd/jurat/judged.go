@@ -87,7 +87,7 @@ type trialsCmd struct {
 	Verdict   string   `placeholder:"VERDICT" help:"The jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none."`
 	Outcome   string   `placeholder:"VERDICT" help:"What counts, after people's decisions: the same words."`
 	Needs     string   `name:"needs-person" placeholder:"BOOL" help:"true: only trials that wait for a person's decision; false: only others."`
-	Taken     string   `placeholder:"NAME" help:"Trials that this reviewer has taken at the desk; none: trials that wait for a person and that no reviewer has taken."`
+	Taken     string   `placeholder:"NAME" help:"Trials that this reviewer has taken at the desk; none: trials that wait for a person, taken by no reviewer."`
 	Juror     string   `placeholder:"NAME" help:"Trials in which a juror with this in its name or role sat."`
 	Model     string   `placeholder:"NAME" help:"Trials in which a model with this in its name sat."`
 	Submitter string   `placeholder:"NAME" help:"Submitters with this in their name."`
@@ -98,8 +98,8 @@ type trialsCmd struct {
 }
 
 func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
-	values := c.values(sought{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror, "model": c.Model,
-		"submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort})
+	values := c.values(sought{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror,
+		"model": c.Model, "submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort})
 	if len(c.Trials) > 0 {
 		return c.named(ctx, a, io, values)
 	}
@@ -304,7 +304,7 @@ type reputationCmd struct {
 	Agent string   `arg:"" help:"The agent's name, as its records give it."`
 	Files []string `arg:"" optional:"" name:"file" help:"Case files of trials, and bundles of the agent's records. Without any: the log of this installation."`
 	readerFlags
-	Log string `name:"log" help:"Compute it from the log at this URL, such as https://jurat.example/log, with your own trust file: its checkpoint, all its entries, and what it has about the agent." placeholder:"URL"`
+	Log string `name:"log" help:"Compute it from all entries of the log at this URL, such as https://jurat.example/log, with your trust file." placeholder:"URL"`
 	tokenFlag
 	CA         string `name:"ca" help:"The agent is the one whose keys this CA of your trust file certified, by the CA's name." placeholder:"NAME"`
 	PolicyFile string `name:"policy" help:"Your policy: whose word counts. See docs/reputation.md." placeholder:"FILE"`
@@ -352,7 +352,7 @@ func (c *reputationCmd) policy() (*reputation.Policy, error) {
 }
 
 func (c *reputationCmd) checkFlags() error {
-	return cmp.Or(refuse((c.Entries == "") != (c.Checkpoint == ""), "--entries and --checkpoint belong together: bring the entries, and the checkpoint that covers them"),
+	return cmp.Or(refuse((c.Entries == "") != (c.Checkpoint == ""), "--entries and --checkpoint go together: give the entries and a checkpoint that covers them"),
 		refuse(c.Log != "" && len(c.Files)+len(c.Entries) > 0, "--log reads all that the log has: leave out files and --entries"),
 		refuse(c.Log == "" && c.TokenFile != "", "--token-file is for --log, which names the server that wants the token"),
 		refuse(c.Entries != "" && len(c.Files) == 0, "--entries are for files: without files the log of this installation is read, and it knows its entries"),
@@ -440,7 +440,7 @@ func noSuchAgent(name string) error {
 
 func unknownAgent(err error) error {
 	return hint(err,
-		"names are compared letter by letter; records that the log took in before it counted actors are not found by name, nor are acts that a recorder saw and nobody has judged")
+		"names are compared letter by letter; records from before the log counted actors are not found by name, nor are acts that a recorder saw and nobody judged")
 }
 
 // fromServer asks another machine's log, for entries and files as of one checkpoint: what is sealed meanwhile would look like a missing judgment.
@@ -588,7 +588,7 @@ func percent(perMyriad int64) string { return fmt.Sprintf("%d.%02d %%", perMyria
 
 func coverageLine(v *reputation.View) string {
 	of := pick(v.Coverage.Total > 0, fmt.Sprintf("all %d", v.Coverage.Total), fmt.Sprintf("%d that are at hand and count", v.Coverage.Known))
-	return fmt.Sprintf("Judged: %d of the records that the agent sealed itself, of %s: %s. They were chosen by the operator, not drawn.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
+	return fmt.Sprintf("Judged: %d of the agent's own records, of %s: %s. Chosen by the operator, not drawn.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
 }
 
 func completenessLine(l *reputation.LogView) string {
@@ -597,9 +597,9 @@ func completenessLine(l *reputation.LogView) string {
 	why := map[string]string{
 		"count":     "the log's entries number them falsely",
 		"fork":      "two records have one number: the log shows two histories",
-		"dropped":   fmt.Sprintf("the log has number %d, which is not among the files: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
-		"unproved":  fmt.Sprintf("number %d is at hand, but not proved to be in the log: witnesses cosign what is new within seconds, if a server runs ('jurat log witness --ask')", first(j.Missing)),
-		"doubted":   fmt.Sprintf("number %d is at hand and does not count, as its trial, or the record that it judged, is not proved or not at hand", first(j.Missing)),
+		"dropped":   fmt.Sprintf("the log has number %d, and the files do not: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
+		"unproved":  fmt.Sprintf("number %d is not yet proved in the log: while a server runs, witnesses cosign it ('jurat log witness --ask')", first(j.Missing)),
+		"doubted":   fmt.Sprintf("number %d does not count: its trial, or the record that it judged, is not proved or not at hand", first(j.Missing)),
 		"hole":      fmt.Sprintf("number %d is missing: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
 		"uncounted": "the log has older records that it did not count",
 		"tail":      "later ones may exist: only the log's entries show that (--checkpoint and --entries)",

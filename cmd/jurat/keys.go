@@ -167,7 +167,7 @@ func (f *whenWhyFlags) why() (keys.Why, error) {
 
 type publicFlags struct {
 	Public      []string `placeholder:"FILE" help:"The public key in PEM. Repeat it for an ML-DSA-65 key that signs with it."`
-	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. They go out with records, which makes them no more trusted."`
+	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above. They go out with records, which makes them no more trusted."`
 }
 
 // read reads the keys, and gives each, and those that are read already, the certificates that begin with its own.
@@ -212,9 +212,9 @@ func readCertificates(files []string) ([][]byte, error) {
 }
 
 type keysNewCmd struct {
-	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
+	Role evidence.Role      `arg:"" help:"${enum}." enum:"agent, reviewer, submitter, juror, judge, clerk, operator, recorder"`
 	Name string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Alg  evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
+	Alg  evidence.Algorithm `help:"ES256, RS256, Ed25519; or ML-DSA-65, a second key beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
 	publicFlags
 	Token []string `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there, unless its owner keeps it."`
 	helperFlag
@@ -286,9 +286,9 @@ func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, 
 }
 
 type keysRotateCmd struct {
-	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
+	Role evidence.Role      `arg:"" help:"${enum}." enum:"agent, reviewer, submitter, juror, judge, clerk, operator, recorder"`
 	Name string             `arg:"" help:"The actor's name."`
-	Alg  evidence.Algorithm `help:"Algorithm of the new first key: ES256, RS256 or Ed25519. Default: as before; with --token ES256." default:"" enum:",ES256,RS256,Ed25519"`
+	Alg  evidence.Algorithm `help:"Of the new first key: ES256, RS256 or Ed25519. Default: as before; with --token ES256." default:"" enum:",ES256,RS256,Ed25519"`
 	publicFlags
 	Token string `placeholder:"URI" help:"The new first key, on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`
 	helperFlag
@@ -451,7 +451,7 @@ func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
 type caRevokeCmd struct {
 	caFlags
 	Certificate string    `arg:"" help:"The certificate; the CA's folder has those that it issued."`
-	Cause       ca.Cause  `required:"" help:"keyCompromise, affiliationChanged, superseded, cessationOfOperation, privilegeWithdrawn or unspecified." enum:"keyCompromise,affiliationChanged,superseded,cessationOfOperation,privilegeWithdrawn,unspecified"`
+	Cause       ca.Cause  `required:"" help:"${enum}." enum:"keyCompromise, affiliationChanged, superseded, cessationOfOperation, privilegeWithdrawn, unspecified"`
 	InvalidFrom time.Time `help:"When others may first have had the key (RFC 3339). Default: nothing is said, and now counts."`
 }
 

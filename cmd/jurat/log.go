@@ -48,7 +48,7 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 type logProveCmd struct {
 	Name   string   `arg:"" help:"A trial's id, a chain_id, or a record's id or digest; with --log a record's id or file."`
 	Linked bool     `help:"Of a record: add all records that are linked with it."`
-	With   []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest. May be given several times."`
+	With   []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest. May be repeated."`
 	withholdFlag
 	logFlags
 }
@@ -196,7 +196,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type logCheckpointCmd struct {
-	Since   *string `placeholder:"OLD" help:"Prove that the log as it was then is the beginning of the log: a checkpoint file, or a number of entries. With --entries: print only those after it."`
+	Since   *string `placeholder:"OLD" help:"Prove that the log begins with OLD, a checkpoint file or a number of entries. With --entries: print those after it."`
 	To      *string `placeholder:"NEW" help:"With --since or --entries: the log as it was later, likewise. Default: its last checkpoint, made now if need be."`
 	Entries bool    `help:"Print what the log hashed for each record, to count by."`
 	logFlags
@@ -297,9 +297,9 @@ type decidedFlags struct {
 }
 
 type logExpireCmd struct {
-	Before time.Time `required:"" placeholder:"DATE" format:"2006-01-02" help:"Records that are proved, by their time stamps, to have been sealed before this day (UTC)."`
+	Before time.Time `required:"" placeholder:"DATE" format:"2006-01-02" help:"Records that time stamps prove to have been sealed before this day (UTC)."`
 	decidedFlags
-	Except []string `sep:"none" placeholder:"CHAIN" help:"Leave this chain or trial. May be given several times."`
+	Except []string `sep:"none" placeholder:"CHAIN" help:"Leave this chain or trial. May be repeated."`
 	DryRun bool     `name:"dry-run" help:"Only count."`
 	jsonFlag
 }
@@ -315,7 +315,7 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io, "")})
 		switch {
 		case errors.Is(err, installation.ErrTooYoung):
-			return hint(err, "less than %d days is not possible. If nothing was sealed lately, seal something: the clock counts no further than the log's newest time stamp", operator.MinRetention)
+			return hint(err, "the least is %d days. If nothing was sealed lately, seal something: time counts up to the log's newest stamp", operator.MinRetention)
 		case errors.Is(err, lock.ErrTaken):
 			return hint(err, "run it again when that is over")
 		case err != nil && done.Act != "":

@@ -45,7 +45,7 @@ type remoteLog struct {
 
 func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
 	if trusted == "" {
-		return nil, hint(errors.New("--trust: nothing that a log says can be believed without the log's key"), "its operator gives you the file that 'jurat trust' prints; compare its fingerprint over another channel")
+		return nil, hint(errors.New("--trust: no log is believed without a key"), "the operator's 'jurat trust' prints it; compare fingerprints over another channel")
 	}
 	r := new(remoteLog)
 	var err error
@@ -163,7 +163,7 @@ func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*
 		return proof, err
 	}
 	if err := proof.Check(old, head); err != nil {
-		return nil, hint(fmt.Errorf("the log %s has signed two histories: that of %d entries is not the beginning of that of %d: %w", head.Origin, old.Size, head.Size, err),
+		return nil, hint(fmt.Errorf("the log %s has signed two histories: that of %d entries does not begin that of %d: %w", head.Origin, old.Size, head.Size, err),
 			"keep both checkpoints; 'jurat log monitor' with a copy of the earlier one as --state writes what shows it to others")
 	}
 	return proof, nil
@@ -176,7 +176,7 @@ func (r *remoteLog) readCheckpoint(file string) (operator.Checkpoint, error) {
 type logMonitorCmd struct {
 	URL   string `arg:"" help:"The log's, such as https://jurat.example/log."`
 	Trust string `required:"" placeholder:"FILE" help:"Your trust file: the log's key, and the witnesses that must have cosigned."`
-	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint that was seen. Without this file it is the first look, which reads everything."`
+	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint seen. Without this file it is the first look, which reads everything."`
 	tokenFlag
 	Every   time.Duration `placeholder:"DURATION" help:"Look again and again, with as much time between, such as 10m. Left out: once."`
 	Full    bool          `help:"Read everything again, and not only what is new."`
@@ -240,7 +240,7 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	case err != nil && (last != "" || !errors.Is(err, fs.ErrNotExist)):
 		return "", fmt.Errorf("--state: %w", err)
 	case string(now) != last: // what another has seen may be more, and must not be forgotten
-		return "", hint(fmt.Errorf("%s was changed while the log was looked at", c.State), "each monitor keeps a --state of its own; this one's is as the other has left it")
+		return "", hint(fmt.Errorf("%s was changed while the log was looked at", c.State), "each monitor needs its own --state; this one is as the other left it")
 	}
 	if err := atomicfile.Replace(c.State, []byte(found.Checkpoint), 0o644); err != nil {
 		return "", err
@@ -248,7 +248,7 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	return found.Checkpoint, when(found.Unmet != nil, exitUndecided)
 }
 
-const withoutMemory = "without what it saw last a monitor finds nothing out: bring the file back from where it is safe, and ask who changed it. Only if that is lost for good, begin anew with a --state that is not there yet"
+const withoutMemory = "a monitor needs what it saw last: restore the file from a safe copy, and ask who changed it. If none is left, begin with a new --state"
 
 // remembered reads the checkpoint of the last look. It returns "" if there is no file.
 func (c *logMonitorCmd) remembered() (string, error) {
@@ -366,8 +366,8 @@ func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err erro
 		files["served.bin"], files["served.txt"] = string(a.Served.Served), a.Served.Path+"\n"
 	}
 	command = lookingAt(a)
-	files["how.txt"] = fmt.Sprintf("Seen by 'jurat log monitor' at %s, at %s.\n\nWhat these files prove to others, who have the log's key in a trust file of their own:\n%s.\n\nWhat rests on the word of the person who ran the monitor:\n%s.\n",
-		c.URL, at.Format(time.RFC3339), a.ToOthers(), a.SeenAlone())
+	files["how.txt"] = fmt.Sprintf("Seen by 'jurat log monitor' at %s, at %s.\n\nWhat these files prove to others, who have the log's key in a trust file:\n%s."+
+		"\n\nWhat rests on the word of the person who ran the monitor:\n%s.\n", c.URL, at.Format(time.RFC3339), a.ToOthers(), a.SeenAlone())
 	if command != "" {
 		files["how.txt"] += "\nTo look at them:\n\n    " + command + "\n"
 	}

@@ -97,9 +97,9 @@ type app struct {
 	io    stdio
 	token *installation.Token // where a new installation's own keys are made; nil: in files
 
-	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA" group:"place"`
-	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB" group:"place"`
-	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY" group:"place"`
+	Data        string `help:"The data folder: keys, log, case files. With --db, only this machine's own." default:"./jurat-data" env:"JURAT_DATA" group:"place"`
+	DB          string `name:"db" placeholder:"URL" help:"A shared PostgreSQL instead of the folder: postgres://USER@HOST/NAME." env:"JURAT_DB" group:"place"`
+	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key that wraps its keys and settings." env:"JURAT_WRAPPING_KEY" group:"place"`
 
 	Version versionFlag `help:"Print the version."`
 	Quiet   bool        `help:"Say only results, errors and their hints: no progress, no notes." env:"JURAT_QUIET"`
@@ -326,7 +326,7 @@ func (a *app) with(ctx context.Context, do func(*installation.Installation) erro
 // keyFlags say how an actor's keys are made when it first signs.
 type keyFlags struct {
 	Alg         evidence.Algorithm `name:"key-alg" help:"Algorithm of keys made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
-	PostQuantum bool               `name:"pq" help:"Have every actor sign a second time, with ML-DSA-65, which withstands quantum computers. From then on it always does."`
+	PostQuantum bool               `name:"pq" help:"Let every actor also sign with ML-DSA-65, which withstands quantum computers. From then on it always does."`
 }
 
 // withStamps does something on the installation in the data folder, which it makes on first use, and has those stamp who are named.
@@ -415,16 +415,16 @@ var advices = []struct {
 	about error
 	hint  string
 }{
-	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial', 'jurat seal', 'jurat record' and 'jurat import'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
-	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys rewrap --new FILE' makes one"},
+	{installation.ErrNone, "'jurat init' makes one, so do serve, trial, seal, record and import; --data or JURAT_DATA names it, --db or JURAT_DB the database"},
+	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names this machine's copy; for a new database 'jurat keys rewrap --new FILE' makes one"},
 	{filestore.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
 	{stamping.ErrNotConfigured, "its answers could not be checked; 'jurat tsa NAME URL --root FILE' adds one, 'jurat tsa' shows those there are"},
 	{postgres.ErrURL, "--db or JURAT_DB names a PostgreSQL database, and no other kind; for a folder of this machine use --data or JURAT_DATA instead"},
-	{postgres.ErrNoDatabase, "'createdb --encoding UTF8 --template template0 --owner ROLE NAME' makes one, and the tables in it are made on first use; or --db or JURAT_DB names another"},
-	{postgres.ErrNotLetIn, "the password is taken from PGPASSWORD, ~/.pgpass or the URL of --db or JURAT_DB, where all but letters, digits and -._~ is written as %XX; " +
-		"whom the server lets in from where stands in its pg_hba.conf"},
-	{postgres.ErrNotAllowed, "the role that --db or JURAT_DB names has to own the schema jurat, or the database in which it is to be made: ALTER DATABASE NAME OWNER TO ROLE"},
-	{postgres.ErrUnreachable, "see that the server runs, and listens at the host and port that --db or JURAT_DB names ('pg_isready -h HOST -p PORT' asks it), and that nothing between keeps you apart"},
+	{postgres.ErrNoDatabase, "'createdb --encoding UTF8 --template template0 --owner ROLE NAME' makes one, jurat its tables; or --db or JURAT_DB names another"},
+	{postgres.ErrNotLetIn, "the password is taken from PGPASSWORD, ~/.pgpass or the URL of --db or JURAT_DB, where all but letters, digits and -._~ " +
+		"is written as %XX; whom the server lets in from where stands in its pg_hba.conf"},
+	{postgres.ErrNotAllowed, "the role of --db or JURAT_DB has to own the schema jurat, or the database to make it in: ALTER DATABASE NAME OWNER TO ROLE"},
+	{postgres.ErrUnreachable, "see that the server runs where --db or JURAT_DB says ('pg_isready -h HOST -p PORT' asks it), and that no firewall blocks it"},
 	{ledger.ErrBehind, whenBehind},
 	{access.ErrUnknown, "'jurat access list --all' shows every token there ever was"},
 	{ca.ErrNone, "'jurat ca init' makes one; --ca DIR or JURAT_CA says where it is"},

@@ -284,7 +284,7 @@ func TestTwoMonitorsOfOneState(t *testing.T) {
 		must.Want(t, os.WriteFile(w.file("state"), []byte(other), 0o600), nil)
 		return signed
 	})
-	w.look("at the same time", exitCannot, "a --state of its own")
+	w.look("at the same time", exitCannot, "its own --state")
 	must.Equal(t, read(t, w.file("state")), other)
 }
 
@@ -326,7 +326,7 @@ func TestMonitorCatches(t *testing.T) {
 	}{
 		{"a fork from an older copy, of the same size", forkedSame, nil, "ALARM: FORK", proof, 1, "different roots", isFork},
 		{"a fork from an older copy, larger", forkedLarger, nil, "ALARM: FORK", proof, 1, "the first 300 of the 320 entries have another root", isFork},
-		{"an older copy", backup, nil, "ALARM: SHRINK", "and no more: every log has signed smaller ones before larger ones", 3, "covers 300 entries and the file's 280", isBehind},
+		{"an older copy", backup, nil, "ALARM: SHRINK", "and no more: every log signs smaller ones first", 3, "covers 300 entries and the file's 280", isBehind},
 		{"a record rewritten with all its hashes, and signed", forgedRecord, nil, "ALARM: FORK", proof, 1, "different roots", isFork},
 		{"a record rewritten with all its hashes, and grown", forgedAndGrown, nil, "ALARM: FORK", proof, 1, "the first 300 of the 305 entries have another root", isFork},
 		{"one hash in the database", oneHash, nil, "ALARM: REWRITTEN", "nothing against the log", 0, "", nil},

@@ -67,7 +67,7 @@ func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		err := i.Timekeeper.Add(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
-		io.tellIf(err == nil, "%s stamps every record from now on: give the new trust file ('jurat trust') to the people who verify, and restart running servers", c.Name)
+		io.tellIf(err == nil, "%s stamps every record from now on: give the new trust file ('jurat trust') to those who verify, and restart running servers", c.Name)
 		return hintIf(stamping.ErrUnavailable, err, "--untried adds it without asking; records then wait for its time stamps")
 	})
 }
@@ -264,12 +264,12 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 }
 
 type witnessCmd struct {
-	Init string `xor:"what" placeholder:"NAME" help:"Make the witness's key, and print what those who trust it need. Its name is where it can be reached, without https://, such as witness.example/w1."`
+	Init string `xor:"what" placeholder:"NAME" help:"Make the witness's key, and print what others need. NAME: its address, such as witness.example/w1."`
 	Key  bool   `xor:"what" help:"Print the witness's verifier key."`
 	List bool   `xor:"what" help:"List what the witness has cosigned last of each log."`
 	witnessFolder
 	Addr string   `default:"127.0.0.1:8418" help:"Where to listen. Put a proxy with TLS before it."`
-	Log  []string `sep:"none" placeholder:"FILE|KEY" help:"A log to be witnessed: the verifier key of one, or a trust file that names its logs. May be given several times."`
+	Log  []string `sep:"none" placeholder:"FILE|KEY" help:"A log to be witnessed: the verifier key of one, or a trust file that names its logs. May be repeated."`
 	logJSONFlag
 }
 
@@ -289,7 +289,7 @@ func (c *witnessCmd) Run(ctx context.Context, io stdio) error {
 }
 
 type witnessFolder struct {
-	Dir string `default:"./jurat-witness" env:"JURAT_WITNESS" help:"The witness's folder: its key, and what it has cosigned. Never restore it from a backup: it would sign a second history."`
+	Dir string `default:"./jurat-witness" env:"JURAT_WITNESS" help:"Its key and cosignatures. Never restore it from a backup: it would sign a second history."`
 }
 
 func (f *witnessFolder) keyFile() string { return filepath.Join(f.Dir, "witness.key") }
@@ -420,7 +420,7 @@ func (c *witnessCmd) logs() ([]note.Verifier, error) {
 }
 
 type logWitnessCmd struct {
-	URL    string `arg:"" optional:"" help:"Add the witness that takes checkpoints there: what comes before /add-checkpoint. With --remove, a witness's URL or name."`
+	URL    string `arg:"" optional:"" help:"Add the witness at this URL: what comes before /add-checkpoint. With --remove, a witness's URL or name."`
 	Key    string `placeholder:"KEY" help:"The verifier key of the new witness, which its operator gives you: name+hash+base64."`
 	Quorum int    `placeholder:"N" help:"How many of the witnesses must have cosigned a checkpoint for it to count. Left out: more than half."`
 	Remove bool   `xor:"what" help:"Stop asking this witness."`

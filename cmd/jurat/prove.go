@@ -23,16 +23,16 @@ import (
 type proveCmd struct {
 	Source []string `arg:"" name:"record" help:"A record file or case file (- is standard input), or the ids of records of your log."`
 
-	Range      []string `help:"The value lies from LO to HI." placeholder:"POINTER=LO..HI" sep:"none" group:"What to prove (each may be given several times)"`
-	In         []string `help:"The value is one of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be given several times)"`
-	NotIn      []string `help:"The value is none of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be given several times)"`
-	AgeAtLeast []string `help:"The date is at least so many years before DATE." placeholder:"POINTER=YEARS@DATE" sep:"none" group:"What to prove (each may be given several times)"`
+	Range      []string `help:"The value lies from LO to HI." placeholder:"POINTER=LO..HI" sep:"none" group:"What to prove (each may be repeated)"`
+	In         []string `help:"The value is one of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be repeated)"`
+	NotIn      []string `help:"The value is none of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be repeated)"`
+	AgeAtLeast []string `help:"A date at least YEARS before DATE." placeholder:"POINTER=YEARS@DATE" sep:"none" group:"What to prove (each may be repeated)"`
 
 	Audience string   `help:"For whom the proof is made. It is part of what is proved." placeholder:"NAME"`
-	Record   []string `help:"Only of the record with this id. May be given several times. Default: of every record of FILE that has the field provable." placeholder:"ID" sep:"none"`
+	Record   []string `help:"Only of the record with this id. May be repeated. Default: all of FILE that have the field provable." placeholder:"ID" sep:"none"`
 	Values   string   `help:"Take the values from this file, which has them." placeholder:"FILE"`
 	Disclose bool     `help:"Leave the proved values in the file."`
-	Remove   []int    `help:"Remove the proof with this number from the file; --list shows the numbers. May be given several times." placeholder:"N" sep:"none"`
+	Remove   []int    `help:"Remove the proof with this number from the file; --list shows the numbers. May be repeated." placeholder:"N" sep:"none"`
 	List     bool     `help:"List the proofs of the file, and write nothing."`
 	Out      string   `short:"o" help:"The file to write, which must not be there. Default: standard output." placeholder:"FILE"`
 	jsonFlag
@@ -170,7 +170,7 @@ func missingIn(i *installation.Installation) func(context.Context, *evidence.Rec
 		err = fmt.Errorf("record %s: field %s: %w", r.Payload.RecordID, pointer, err)
 		switch {
 		case errors.Is(err, erasure.ErrNone):
-			return hint(err, "it was erased, or its key was lost, and a proof is made from the value: proofs that you made before still hold, and a file that discloses the value can be given with --values")
+			return hint(err, "it was erased, or its key was lost, and a proof needs the value: earlier proofs hold; --values takes a file that discloses it")
 		case errors.Is(err, erasure.ErrElsewhere):
 			return hint(err, "ask the actor for the proof: 'jurat prove FILE --values' makes it where the value is")
 		}
@@ -204,7 +204,7 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, unread err
 		return err
 	}
 	shown := p.shown(added)
-	io.tellIf(shown != nil, "note: the file still shows %s, as the one that you gave did; 'jurat export --withhold' takes texts out", inert(strings.Join(shown, ", ")))
+	io.tellIf(shown != nil, "note: the file still shows %s, as the one you gave did; 'jurat export --withhold' takes texts out", inert(strings.Join(shown, ", ")))
 	if c.Out != "" {
 		return c.say(io, slices.DeleteFunc(proofsOf(p.records), func(one proofOf) bool {
 			return !slices.ContainsFunc(added, func(m *proved) bool { return string(m.statement) == string(one.Statement) })

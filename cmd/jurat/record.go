@@ -38,15 +38,15 @@ type recordCmd struct {
 	Run   recordRunCmd   `cmd:"" help:"Run an agent, and record its calls to models."`
 	Proxy recordProxyCmd `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
 	OTLP  recordOTLPCmd  `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
-	A2A   recordA2ACmd   `cmd:"" name:"a2a" help:"Record what an agent and those who ask it say to each other: stands before the agent, or before one that it asks."`
+	A2A   recordA2ACmd   `cmd:"" name:"a2a" help:"Record what an agent and those who ask it say to each other: stands before the agent, or one that it asks."`
 	MCP   recordMCPCmd   `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
 }
 
 type witnessFlags struct {
 	Mode        string        `enum:"closed,open" default:"closed" help:"What happens if a call cannot be recorded. closed: it is not passed on, or its answer does not end. open: it passes, and the record says how many were missed."`
-	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
+	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's name. It signs with its own keys, never an agent's."`
 	InTheRecord bool          `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
-	Drain       time.Duration `placeholder:"TIME" help:"How long to read an answer on after its client has left, such as 30s. Default: the provider's connection is closed at once."`
+	Drain       time.Duration `placeholder:"TIME" help:"How long to read an answer on after its client left, such as 30s. Default: the connection closes at once."`
 	Room        byteSize      `placeholder:"SIZE" default:"1GiB" help:"How much copies of calls under way may take, in memory and on disk."`
 	Heartbeat   time.Duration `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
 	keyFlags
@@ -59,8 +59,8 @@ func (f *witnessFlags) witness() (recorder.Options, error) {
 }
 
 type recorderFlags struct {
-	Upstream map[string]string `placeholder:"NAME=URL" help:"Where /NAME/ leads. openai, anthropic and gemini are known. May be given several times."`
-	Key      map[string]string `placeholder:"NAME=FILE" help:"The recorder holds the key of this provider: it puts the key from FILE into each call, so that agents need none and cannot call around the recorder."`
+	Upstream map[string]string `placeholder:"NAME=URL" help:"Where /NAME/ leads. openai, anthropic and gemini are known. May be repeated."`
+	Key      map[string]string `placeholder:"NAME=FILE" help:"The recorder puts the provider's key into each call: agents need none, and cannot go around it."`
 	witnessFlags
 }
 
@@ -118,7 +118,7 @@ func serveBy(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logg
 }
 
 type recordProxyCmd struct {
-	Listen string `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as paths carry tokens."`
+	Listen string `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. Beyond this machine it needs --tls-key, as paths carry tokens."`
 	Agent  string `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME agent'."`
 	Chain  string `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
 	listenFlags
@@ -138,7 +138,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 type listenFlags struct {
 	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
 	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine, or a program, asks. May be given several times."`
+	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine, or a program, asks. May be repeated."`
 }
 
 type logJSONFlag struct {
@@ -179,7 +179,7 @@ func (f *listenFlags) mayListen(listen string) error {
 	_, _, err := net.SplitHostPort(listen)
 	return cmp.Or(refuse((f.TLSCert == "") != (f.TLSKey == ""), "--tls-cert, --tls-key: one needs the other"),
 		hint(refuse(err != nil, "--listen %s: %w", listen, err), "--listen 127.0.0.1:8419 has a host and a port"),
-		hint(refuse(f.TLSKey == "" && !isLoopback(listen), "--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https"))
+		hint(refuse(f.TLSKey == "" && !isLoopback(listen), "--listen %s: tokens and keys would travel over http", listen), "--tls-cert and --tls-key serve https"))
 }
 
 func address(l net.Listener, key string) string {
@@ -188,9 +188,9 @@ func address(l net.Listener, key string) string {
 
 type recordA2ACmd struct {
 	Agent       string `required:"" placeholder:"NAME" help:"The name of the agent that is recorded."`
-	As          string `enum:"callee,caller" default:"callee" help:"callee: the agent is behind this, and answers. caller: the agent reaches another one through this, and asks."`
+	As          string `enum:"callee,caller" default:"callee" help:"callee: the agent is behind this, and answers. caller: it asks another one through this."`
 	Upstream    string `required:"" placeholder:"URL" help:"The agent behind this: scheme, host and port. Paths pass as they are."`
-	Listen      string `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as callers send credentials."`
+	Listen      string `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where to listen. Beyond this machine it needs --tls-key, as callers send credentials."`
 	Chain       string `placeholder:"NAME" help:"One chain for all messages. Default: that of the context or task which the agent names."`
 	RewriteCard string `name:"rewrite-card" placeholder:"URL" help:"Hand out the agent's card with this address in the place of the agent's own, and without its signatures, which would not hold. Default: the card passes as it is."`
 	listenFlags
@@ -222,13 +222,13 @@ func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type recordOTLPCmd struct {
-	Listen  string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as requests carry tokens and texts."`
-	Agent   string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME agent'."`
-	Service map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry it is if it comes without a token from the program that calls itself NAME (service.name). May be given several times."`
+	Listen  string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. Beyond this machine, tokens and texts need --tls-key."`
+	Agent   string            `placeholder:"NAME" help:"Whose telemetry has no token. Without this or --service, all need one of 'jurat access grant NAME agent'."`
+	Service map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry a program named NAME (service.name) sends without a token. May be repeated."`
 	Chain   string            `placeholder:"NAME" help:"One chain for all acts that name none. Default: each conversation has its own, or else each trace."`
 	listenFlags
 	logJSONFlag
-	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
+	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's name. It signs with its own keys, never an agent's."`
 	InTheRecord bool          `name:"in-the-record" help:"Seal what was told in the record itself. Then it can never be erased."`
 	Heartbeat   time.Duration `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
 	keyFlags
@@ -278,7 +278,7 @@ func (c *recordOTLPCmd) check() error {
 	}
 	for service, agent := range c.Service {
 		nameless := refuse(strings.TrimSpace(service) == "", "--service: the program has no name")
-		err = errors.Join(err, hint(nameless, "--service NAME=AGENT, with the service.name that it sends"), flagName("--service "+service, agent), checkChain(agent, c.Chain))
+		err = errors.Join(err, hint(nameless, "--service NAME=AGENT, with its service.name"), flagName("--service "+service, agent), checkChain(agent, c.Chain))
 	}
 	return err
 }
@@ -353,7 +353,7 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 				h.ServeHTTP(w, req)
 			}), log)
 			if asked.Load() == 0 {
-				log.Warn("nothing is recorded: no call came from the program. If it asks a model, it reads none of the variables, and must be told in another way to ask there: docs/recorder.md, 'Programs'",
+				log.Warn("nothing is recorded: no call came from the program. If it asks a model, it ignores these variables: see docs/recorder.md, 'Programs'",
 					"variables", joined(slices.Sorted(slices.Values(variables(""))), ", ", func(set string) string { return set[:strings.Index(set, "=")] }))
 			}
 			return reason, err
@@ -421,13 +421,13 @@ func childCode(exit *exec.ExitError) error {
 type recordMCPCmd struct {
 	Agent   string   `required:"" placeholder:"NAME" help:"The name of the agent, whose client starts this."`
 	Chain   string   `placeholder:"NAME" help:"The chain of all that passes. Default: each session has its own."`
-	Server  string   `placeholder:"NAME" help:"What records call a server that this starts. Default: its program. With a name of its own, changed tools are noticed also when its command is another."`
+	Server  string   `placeholder:"NAME" help:"The started server's name in records. Default: its program. A name shows changed tools even under a new command."`
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server and its arguments, after --."`
 
 	Upstream string   `placeholder:"URL" help:"A server that is reached over HTTP, in place of a command."`
-	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients of --upstream reach this, under the server's own path. An address beyond this machine needs --tls-key."`
-	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. May be given several times."`
-	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
+	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients reach --upstream, under its path. Beyond this machine it needs --tls-key."`
+	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. May be repeated."`
+	Key      string   `placeholder:"FILE" help:"The recorder puts the token for --upstream into each call: clients need none, and cannot go around it."`
 	listenFlags
 	logJSONFlag
 	witnessFlags
@@ -436,7 +436,7 @@ type recordMCPCmd struct {
 func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-") && c.Command[0] != "--" { // the parser takes it for the server's program
 		flag, _, _ := strings.Cut(c.Command[0], "=")
-		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone()["record mcp "+flag], "run 'jurat record mcp --help' to see what there is; a server's program goes after --"))
+		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone()["record mcp "+flag], "see 'jurat record mcp --help'; a server's program goes after --"))
 	}
 	if c.Upstream != "" {
 		return c.overHTTP(ctx, a, io)
@@ -444,7 +444,7 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Key != "" || len(c.Also)+len(c.Host) > 0 {
 		return errors.New("--key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
 	}
-	program, command, err := programIn("server", c.Command, hint(errors.New("no server is named: write its program after --, with its arguments, or give --upstream"),
+	program, command, err := programIn("server", c.Command, hint(errors.New("no server is named: write its program and arguments after --, or give --upstream"),
 		"as in 'jurat record mcp --agent %s -- npx -y @modelcontextprotocol/server-filesystem /srv/files'", c.Agent))
 	if err != nil {
 		return err

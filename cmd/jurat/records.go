@@ -31,10 +31,10 @@ import (
 )
 
 type recordsCmd struct {
-	Text     string `arg:"" optional:"" name:"text" help:"Records in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
+	Text     string `arg:"" optional:"" name:"text" help:"Records with this text, in any letter case: at least three letters, or two of a script without spaces."`
 	Show     string `xor:"what" placeholder:"CHAIN|RECORD" help:"Show what a recorder saw in this chain as a conversation, or one record of it."`
 	Recorded bool   `xor:"what" help:"List the chains in which recorders saw something."`
-	AIAct    bool   `name:"ai-act" xor:"what" help:"Say which clauses of the EU AI Act on records these answer: Articles 12, 19, 26, and what records can say of 50 and 86."`
+	AIAct    bool   `name:"ai-act" xor:"what" help:"Say which clauses of the EU AI Act these answer: Articles 12, 19, 26, and what records can say of 50 and 86."`
 	Said     bool   `help:"Only where the actor said the text itself, and was not only given it."`
 	Actor    string `placeholder:"NAME" help:"The whole name of the agent, juror or person who acted; with --recorded, agents with this in their name."`
 	Action   string `placeholder:"TYPE" help:"The action type, such as recommendation."`
@@ -454,8 +454,8 @@ func dutyLine(l *duties.Line) string {
 	var more remarks
 	more.add(len(l.People) > 0, "by %s", strings.Join(l.People, ", "))
 	more.add(l.Note != "", "%s", l.Note)
-	return fmt.Sprintf("%s (%s): %s, from %s (%s) to %s (%s); %s%s", l.Shows, l.Members, plural.Of(l.Records, "record"), l.First.Record, l.First.Time, l.Last.Record, l.Last.Time,
-		dutyProof(l), more.behind("; "))
+	return fmt.Sprintf("%s (%s): %s, from %s (%s) to %s (%s); %s%s", l.Shows, l.Members, plural.Of(l.Records, "record"), l.First.Record, l.First.Time,
+		l.Last.Record, l.Last.Time, dutyProof(l), more.behind("; "))
 }
 
 func dutyProof(l *duties.Line) string {

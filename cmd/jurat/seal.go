@@ -28,8 +28,8 @@ type sealCmd struct {
 	signFlags
 	keyFlags
 	stampFlags
-	Apart    []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
-	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
+	Apart    []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be repeated." placeholder:"POINTER" sep:"none"`
+	Provable []string `help:"Seal this field apart, for 'jurat prove': /metadata/amount=decimal:2. May be repeated." placeholder:"POINTER=KIND" sep:"none"`
 }
 
 func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
@@ -80,7 +80,7 @@ func printSealed(ctx context.Context, io stdio, i *installation.Installation, do
 	case !done.Bound:
 		io.tell("hint: the %s is not bound to what it is about: this log has no record %q", p.ActionType, p.OriginalResponseID)
 	case !done.Names.IsZero():
-		io.tell("hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s", p.ActionType, p.OriginalResponseID, done.Names)
+		io.tell("hint: the %s is not bound to what it is about: saw lacks the digest of record %q, which is %s", p.ActionType, p.OriginalResponseID, done.Names)
 	}
 	catchUp(ctx, io, i)
 	proved, err := i.Ledger.ProveOne(ctx, done.Record)
@@ -102,10 +102,10 @@ type signFlags struct {
 }
 
 func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
-	err = cmp.Or(refuse(len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum, "--signature, --tsa and --pq are for what is sealed here, and not for --sign-only"),
+	err = cmp.Or(refuse(len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum, "--signature, --tsa and --pq are for what is sealed here, not for --sign-only"),
 		refuse(c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0), "--prepare takes the public keys with --public FILE, and neither --key nor --token"),
-		refuse(c.Prepare && len(c.Apart)+len(c.Provable) > 0, "--prepare prints only what is signed, and the texts of --apart and --provable would be lost: use --key or --token"),
-		hint(refuse(!c.Prepare && (len(c.Key)+len(c.Token) == 0 || len(c.Public) > 0), "want --key FILE or --token URI"), "or --prepare --public FILE, to sign with something else"))
+		refuse(c.Prepare && len(c.Apart)+len(c.Provable) > 0, "--prepare prints what is signed: texts of --apart and --provable would be lost; use --key or --token"),
+		hint(refuse(!c.Prepare && (len(c.Key)+len(c.Token) == 0 || len(c.Public) > 0), "want --key FILE or --token URI"), "sign elsewhere: --prepare --public FILE"))
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func named(s *erasure.Setting) []string {
 }
 
 type withholdFlag struct {
-	Withhold []string `help:"Leave out the text of this field, which was sealed apart; 'all' leaves out every one. May be given several times." placeholder:"POINTER" sep:"none"`
+	Withhold []string `help:"Leave out the text of this field, which was sealed apart; 'all': every one. May be repeated." placeholder:"POINTER" sep:"none"`
 }
 
 // disclose adds to records the texts that are sealed apart, except the withheld ones.
@@ -318,8 +318,8 @@ func (p *printer) few(indent, what string, f fewTexts, ofMany bool) {
 
 type apartCmd struct {
 	Actor    string   `arg:"" optional:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Pointers []string `arg:"" optional:"" name:"pointer" help:"From now on, seal these fields of its payloads apart: prompt, context, response, tools_used, /metadata/NAME, …"`
-	Provable []string `help:"Seal this field apart so that properties of its value can be proved: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
+	Pointers []string `arg:"" optional:"" name:"pointer" help:"Seal these fields apart from now on: prompt, context, response, tools_used, /metadata/NAME, …"`
+	Provable []string `help:"Seal this field apart, for 'jurat prove': /metadata/amount=decimal:2. May be repeated." placeholder:"POINTER=KIND" sep:"none"`
 	None     bool     `help:"Seal the actor's fields as a whole again."`
 	jsonFlag
 }
@@ -356,7 +356,7 @@ func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io st
 
 type eraseCmd struct {
 	Record        string   `arg:"" help:"The record's id."`
-	Field         []string `required:"" help:"The field whose text to destroy: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
+	Field         []string `required:"" help:"The field whose text to destroy: prompt, or /metadata/user_id. May be repeated." placeholder:"POINTER" sep:"none"`
 	Reason        string   `required:"" help:"Why, for the act that says so. It stays in the log for ever, so do not name a person in it." placeholder:"TEXT"`
 	By            newName  `required:"" help:"Which person decided it." placeholder:"WHO"`
 	DespiteQuotes bool     `help:"Erase although the text stands in other records, too, where it stays."`

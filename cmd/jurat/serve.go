@@ -32,14 +32,14 @@ import (
 )
 
 type serveCmd struct {
-	Addr          string   `help:"Where to listen. An address beyond this machine needs --tls-key, or a token that someone has been granted, or --origin." default:"127.0.0.1:8417" env:"JURAT_ADDR"`
-	Origin        []string `placeholder:"URL" env:"JURAT_ORIGIN" help:"The address that browsers see behind a proxy, such as https://jurat.example. May be given several times; statements name the first."`
+	Addr          string   `help:"Where to listen. Beyond this machine it needs --tls-key, a granted token or --origin." default:"127.0.0.1:8417" env:"JURAT_ADDR"`
+	Origin        []string `placeholder:"URL" env:"JURAT_ORIGIN" help:"The proxy's address, such as https://jurat.example. Repeatable; statements name the first."`
 	TLSCert       string   `name:"tls-cert" placeholder:"FILE" env:"JURAT_TLS_CERT" help:"Certificates in PEM: the server's, then those above it."`
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" env:"JURAT_TLS_KEY" help:"The private key to it, in PEM."`
 	Name          newName  `help:"The name that the printed sign-in link signs in." default:"operator"`
 	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
-	Memory        byteSize `placeholder:"SIZE" help:"What the process is to hold in memory at most: bytes, or a number with KiB, MiB or GiB. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
-	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: as many as they like." default:"50"`
+	Memory        byteSize `placeholder:"SIZE" help:"The most memory to use: bytes, KiB, MiB or GiB. 0: 1 GiB, or more if --max-body needs it." default:"0"`
+	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: no limit." default:"50"`
 	RateBurst     int      `placeholder:"N" help:"How many of them at once. 0: 200, or what --rate-limit allows in four seconds where that is more." default:"0"`
 	PublicEntries bool     `help:"Show everyone what the log hashed for each record: digests, signatures and counts, without any text."`
 	logJSONFlag
@@ -58,9 +58,9 @@ type oidcFlags struct {
 	Issuer     string   `name:"oidc-issuer" placeholder:"URL" help:"People sign in by this provider of OpenID Connect, too."`
 	ClientID   string   `name:"oidc-client-id" help:"How the provider knows this server."`
 	SecretFile string   `name:"oidc-secret-file" placeholder:"FILE" help:"File with the secret that the provider has given this server."`
-	NameClaim  string   `name:"oidc-name-claim" help:"The claim that holds the name under which a person acts. No two people may ever have the same value." default:"email"`
+	NameClaim  string   `name:"oidc-name-claim" help:"The claim with the name under which a person acts. No two people may ever have the same." default:"email"`
 	RolesClaim string   `name:"oidc-roles-claim" help:"In which claim a person's groups stand." default:"groups"`
-	RoleOf     []string `name:"oidc-role" placeholder:"GROUP=ROLE" help:"What a group may do. May be given several times." sep:"none"`
+	RoleOf     []string `name:"oidc-role" placeholder:"GROUP=ROLE" help:"What a group may do. May be repeated." sep:"none"`
 }
 
 func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) (*openid.Provider, error) {
@@ -366,8 +366,8 @@ func registerOf(i *installation.Installation) *access.Register {
 }
 
 type accessGrantCmd struct {
-	Name  newName       `arg:"" optional:"" help:"The agent's agent_id, or the person's name; reviews will have it as reviewer_id. With --link by default operator."`
-	Role  []access.Role `arg:"" optional:"" help:"agent; or one or more of submitter, reviewer, auditor, operator. With --link by default all of these, so name one for anybody but yourself."`
+	Name  newName       `arg:"" optional:"" help:"The agent's agent_id, or the person's name; reviews will have it as reviewer_id. Default with --link: operator."`
+	Role  []access.Role `arg:"" optional:"" help:"agent; or any of submitter, reviewer, auditor, operator. Default with --link: all; for others, name one."`
 	For   time.Duration `help:"How long the token is valid." default:"2160h"`
 	Chain string        `xor:"what" placeholder:"CHAIN" help:"Make no token, and let this agent add to a chain that another has begun."`
 	Link  bool          `xor:"what" help:"Print a link that signs this person in, once, in a browser."`

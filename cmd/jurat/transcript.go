@@ -294,7 +294,7 @@ func flags(r *jury.Result) (words remarks) {
 
 func (r remarks) inBrackets() string { return pick(r == nil, "", "  ("+strings.Join(r, "; ")+")") }
 
-// missing counts those who were absent at any time, and those for whom a stand-in was put at any time, and names the seats in which another model answered, or one that has ended.
+// missing counts those who were absent or had a stand-in, at any time, and names the seats in which another model answered, or one that has ended.
 func missing(r *jury.Result) string {
 	who, why := map[string]bool{}, remarks{}
 	for _, a := range r.Absences {

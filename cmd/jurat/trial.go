@@ -26,15 +26,15 @@ import (
 )
 
 type trialCmd struct {
-	Cases []string `arg:"" optional:"" name:"case" help:"A conversation (a folder, or a file), a file with several, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
+	Cases []string `arg:"" optional:"" name:"case" help:"Conversations (a folder, or a file of one or several) or an agent's sealed records, tried in order."`
 	panelFlags
-	Out string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
+	Out string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases the folder. Default: in the data folder, named for the trial."`
 	jsonFlag
-	Recorded    string  `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat records --recorded' lists them."`
+	Recorded    string  `placeholder:"CHAIN" xor:"mode" help:"Try a chain that a recorder sealed, with no transcript. 'jurat records --recorded' lists them."`
 	Resume      string  `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool    `xor:"mode" help:"List the trials that have no verdict."`
 	Outcome     string  `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
-	Check       bool    `xor:"mode" help:"Show how jurat reads the case, with all mistakes, who would sit and what the trial would cost. Asks no model and records nothing."`
+	Check       bool    `xor:"mode" help:"Show how jurat reads the case, all mistakes, who would sit and the cost. Asks no model and records nothing."`
 	Schema      *string `placeholder:"conversation|card" xor:"mode" enum:"conversation,card" help:"Print the JSON schema of a conversation in the plain form, or of an agent's card as far as jurat reads it."`
 	ShowPrompts bool    `help:"With --check: the prompts, whole."`
 	caseFlags
@@ -300,7 +300,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 
 func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 	if !strings.HasPrefix(c.Outcome, evidence.TrialPrefix) {
-		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and the trial's page show it", evidence.TrialPrefix)
+		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and its page show it", evidence.TrialPrefix)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		chain, err := i.Ledger.Chain(ctx, c.Outcome)

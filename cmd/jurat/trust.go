@@ -40,11 +40,11 @@ type trustOwnCmd struct {
 	langFlag
 	CA         string          `name:"ca" placeholder:"FILE" help:"Instead, write this CA into a trust file: its certificate, PEM or DER."`
 	Name       string          `placeholder:"TEXT" help:"With --ca: the CA's name, for people. Default: the common name in its certificate."`
-	Role       []evidence.Role `help:"With --ca: a role for whose keys the CA vouches. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
+	Role       []evidence.Role `help:"With --ca: a role it vouches for. May be repeated." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Custody    trust.Custody   `help:"With --ca: who keeps the keys that the CA certifies, owner or operator." default:"" enum:",owner,operator"`
-	Revocation string          `help:"With --ca: how to find out whether a certificate was revoked: crl, none, or short, which asks nothing of certificates of at most a week." default:"crl" enum:"crl,none,short"`
+	Revocation string          `help:"With --ca: revocation by crl, none, or short: none for certificates of at most a week." default:"crl" enum:"crl,none,short"`
 	With       string          `placeholder:"FILE" help:"With --ca: print this trust file with the CA, in the place of what it says of the CA."`
-	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out the keys of these roles, so that the CA alone vouches. Keys that have ended or sign in pairs stay."`
+	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out these roles' keys: the CA alone vouches. Ended and paired keys stay."`
 }
 
 func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
@@ -77,8 +77,8 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	if err != nil {
 		return err
 	}
-	ca := trust.CA{Name: cmp.Or(c.Name, certificate.Subject.CommonName, certificate.Subject.String()), Certificate: certificate.Raw, Roles: c.Role, Custody: c.Custody,
-		Revocation: trust.Revocation(c.Revocation)}
+	ca := trust.CA{Name: cmp.Or(c.Name, certificate.Subject.CommonName, certificate.Subject.String()), Certificate: certificate.Raw, Roles: c.Role,
+		Custody: c.Custody, Revocation: trust.Revocation(c.Revocation)}
 	file, err := trustWith(c.With)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	if c.CAAlone {
 		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k trust.Key) bool { return slices.Contains(listed, k.KeyID) })
 	} else if len(listed) > 0 {
-		io.tell("the trust file lists %s of these roles. It believes listed keys even if the CA revokes their certificates: --ca-alone leaves them out.", plural.Of(len(listed), "key"))
+		io.tell("the trust file lists %s of these roles, and believes them even if the CA revokes them: --ca-alone leaves them out.", plural.Of(len(listed), "key"))
 	}
 	file, err = file.Prepared()
 	return printTrust(file, err, io)
@@ -160,12 +160,12 @@ func joinTrust(io stdio, names []string) error {
 }
 
 type trustEUCmd struct {
-	OJ    string `name:"oj" placeholder:"FILE" help:"The certificates that the Official Journal publishes, in PEM, or their SHA-256, one a line. Get them from the Journal itself."`
+	OJ    string `name:"oj" placeholder:"FILE" help:"Certificates from the Official Journal: PEM, or their SHA-256, one a line. Get them from the Journal itself."`
 	Lists string `required:"" placeholder:"DIR" help:"The folder of trusted lists, which keeps each version of a list."`
 	Fetch bool   `xor:"what" help:"Fetch the lists into the folder first."`
 	From  string `placeholder:"URL" help:"With --fetch: where the list of the lists is, if not where the EU publishes it."`
 
-	Territory    []string  `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be given several times."`
+	Territory    []string  `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be repeated."`
 	GrantedSince time.Time `placeholder:"TIME" help:"Take only services that were qualified then or later (RFC 3339). Left out: all that ever were."`
 	With         string    `placeholder:"FILE" help:"Print this trust file with what the lists say. What was taken from lists before is replaced."`
 	Check        string    `xor:"what" placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
@@ -371,7 +371,7 @@ func readCard(stdin io.Reader, file string) (*card.Card, error) {
 	return read, err
 }
 
-// readAtMost reads a file, or standard input for "-", without a byte order mark. It stops one byte after the size that is the most, so that what is larger is seen to be.
+// readAtMost reads a file, or standard input for "-", without a byte order mark. It stops one byte after the limit, so that callers see what is larger.
 func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -429,7 +429,7 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.answer(io, found, nil, func(p *printer) { p.card(c.Card, found) }); err != nil {
 		return err
 	}
-	io.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
+	io.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the log's operator writes one with 'jurat trust'")
 	return coded(codeOf(found.Outcome))
 }
 

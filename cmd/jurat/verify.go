@@ -32,7 +32,7 @@ type verifyCmd struct {
 	jsonFlag
 
 	Policy   string   `help:"How much must be proved: default, strict, or your policy file." default:"default" placeholder:"FILE"`
-	Require  []string `sep:"none" placeholder:"WHAT" help:"What must be proved, too: a level (signed, operator, independent, independent-qualified); a part of what the proof rests on (keys=, time=, log=); a guarantee (configuration, non-repudiation, human-review, given-on, qualified, property); or a demand, such as in:/metadata/action=refund,quote. May be given several times."`
+	Require  []string `sep:"none" placeholder:"WHAT" help:"What must be proved, too: a level (signed, operator, independent, independent-qualified); a part of what the proof rests on (keys=, time=, log=); a guarantee (configuration, non-repudiation, human-review, given-on, qualified, property); or a demand, such as in:/metadata/action=refund,quote. May be repeated."`
 	Audience string   `placeholder:"NAME" help:"Demands count proofs that were made for this reader, and no others."`
 
 	// What the reader knows of a log from elsewhere.
@@ -79,7 +79,7 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	if err := c.exchanges(io, o.Together.Exchanges()); err != nil {
 		return err
 	}
-	io.tellIf(o.Trust == nil && worst != exitCannot, "hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
+	io.tellIf(o.Trust == nil && worst != exitCannot, "hint: nothing can be proved without --trust FILE; the log's operator writes one with 'jurat trust'")
 	return coded(worst)
 }
 
@@ -94,7 +94,7 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 	}
 	n := len(o.Demands)
 	return cmp.Or(refuse(n > verify.MaxDemands, "--require: %d demands: want at most %d", n, verify.MaxDemands),
-		hint(refuse(n == 0 && c.Audience != "", "--audience says more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'"))
+		hint(refuse(n == 0 && c.Audience != "", "--audience needs a demand"), "demand something: --require 'in:/metadata/action=refund,quote'"))
 }
 
 func (c *verifyCmd) require(o *verify.Options, text string) error {
@@ -239,7 +239,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	if r.Records > 0 { // otherwise it did not open
 		p.apart("  ", apart, r.Records > 1)
 	}
-	p.textIf(r.LeftOut > 0, "  ", "%d further findings are left out, as there are more than a report holds. Of each record the worst under each guarantee is kept.", r.LeftOut)
+	p.textIf(r.LeftOut > 0, "  ", "%d further findings are left out, as a report holds no more. Each record keeps the worst under each guarantee.", r.LeftOut)
 	for _, d := range r.Demands {
 		p.text("  ", fmt.Sprintf("Demanded %s: %s: shown of %d of %s.", d.Demand, pick(d.Met, "met", "not met"), d.Proved, plural.Of(d.Asked, "record")))
 	}
@@ -316,7 +316,7 @@ type explainCmd struct {
 	File string `arg:"" help:"A record file or a case file."`
 	readerFlags
 	langFlag
-	Origin  string  `help:"The public address of the server that keeps the record, such as https://jurat.example: the statement names the record's page there." placeholder:"URL" env:"JURAT_ORIGIN"`
+	Origin  string  `help:"The server's public address, such as https://jurat.example: it names the record's page." placeholder:"URL" env:"JURAT_ORIGIN"`
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 

@@ -147,7 +147,7 @@ func (a *CA) create(ctx context.Context, p Plan) error {
 		return fmt.Errorf("name: %w", err)
 	}
 	if utf8.RuneCountInString(p.Name) > maxCommonName || p.Years < 1 || p.Years > 30 {
-		return fmt.Errorf("a CA for %d years, with a name of %d characters: want 1 to 30 years, and at most %d characters", p.Years, utf8.RuneCountInString(p.Name), maxCommonName)
+		return fmt.Errorf("a CA for %d years, with a name of %d characters: want 1 to 30, and at most %d", p.Years, utf8.RuneCountInString(p.Name), maxCommonName)
 	}
 	if _, err := a.files.Read(ctx, Certificate); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, ErrExists)
@@ -350,7 +350,7 @@ func (a *CA) list(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if s.Listed.After(a.now().Add(24 * time.Hour)) {
-		return nil, fmt.Errorf("the clock shows %s, and the last list is of %s: nobody would believe a list from the future", a.now().Format(time.RFC3339), s.Listed.Format(time.RFC3339))
+		return nil, fmt.Errorf("the clock shows %s, the last list is of %s: readers refuse future lists", a.now().Format(time.RFC3339), s.Listed.Format(time.RFC3339))
 	}
 	// Readers take the list with the latest thisUpdate, and believe none before its time: the second list of a second waits for the next second.
 	next := s.Listed.Add(time.Second)

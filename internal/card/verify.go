@@ -218,11 +218,11 @@ func (r *Reader) binding(report *Report) Finding {
 	}
 	switch {
 	case key != nil && (key.Role != n.Role || key.Name != n.Name):
-		return Finding{verify.Refuted, "actor", fmt.Sprintf("the card says that the key %s is that of %s %q; by the trust file it is that of %s %q", n.KeyID, n.Role, n.Name, key.Role, key.Name)}
+		return Finding{verify.Refuted, "actor", fmt.Sprintf("key %s: the card says %s %q, the trust file %s %q", n.KeyID, n.Role, n.Name, key.Role, key.Name)}
 	case own+others == 0:
 		return Finding{verify.NotProved, "unsigned", "no key of the trust file signed the card that names it"}
 	case key == nil:
-		return Finding{verify.NotProved, "unknown-key", fmt.Sprintf("the trust file does not have the key %s, which the card says is that of %s %q", n.KeyID, n.Role, n.Name)}
+		return Finding{verify.NotProved, "unknown-key", fmt.Sprintf("the trust file lacks the key %s, which the card says is that of %s %q", n.KeyID, n.Role, n.Name)}
 	case n.Log != "" && !slices.Contains(r.Trust.Logs, n.Log):
 		return Finding{verify.NotProved, "log", "the trust file does not have the log that the card names"}
 	}
@@ -256,7 +256,7 @@ func (r *Reader) log(report *Report) Finding {
 	if !key.Revoked.IsZero() || key.Ended(r.At) {
 		return Finding{verify.NotProved, "ended", "the log names this card" + when + " for a key that has ended"}
 	}
-	return Finding{Status: verify.Proved, Reason: fmt.Sprintf("the log names this card%s in its event of the key %s, that of %s %q, as far as these events go", when, key.KeyID, key.Role, key.Name)}
+	return Finding{Status: verify.Proved, Reason: fmt.Sprintf("by these events, the log names this card%s: key %s of %s %q", when, key.KeyID, key.Role, key.Name)}
 }
 
 // named returns the key whose events name this card. Without one, the finding says why.
@@ -274,11 +274,11 @@ func named(history *keys.History, report *Report) (*keys.Key, Finding) {
 	case key == nil:
 		return nil, Finding{verify.NotProved, "card", "the log says nothing of the key that the card names"}
 	case key.Role != n.Role || key.Name != n.Name:
-		return nil, Finding{verify.Refuted, "actor", fmt.Sprintf("the card says that the key %s is that of %s %q; by the log it is that of %s %q", n.KeyID, n.Role, n.Name, key.Role, key.Name)}
+		return nil, Finding{verify.Refuted, "actor", fmt.Sprintf("key %s: the card says %s %q, the log %s %q", n.KeyID, n.Role, n.Name, key.Role, key.Name)}
 	case key.Card.IsZero():
 		return nil, Finding{verify.NotProved, "card", "the log names no card for the key that the card names"}
 	case key.Card != report.Digest:
-		return nil, Finding{verify.NotProved, "card", fmt.Sprintf("the log names another card for this key, with the digest %s: an older or newer one, or another's", key.Card)}
+		return nil, Finding{verify.NotProved, "card", fmt.Sprintf("the log names another card for this key (digest %s): older, newer, or another's", key.Card)}
 	}
 	return key, Finding{}
 }

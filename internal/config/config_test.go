@@ -263,7 +263,7 @@ func TestRefusedSeats(t *testing.T) {
 		"{id: b, provider: compatible, model: x}":                                       "needs a base_url",
 		"{id: b, provider: openai, model: x, base_url: 'ftp://x'}":                      "panel[1].base_url: want an http or https URL",
 		"{id: b, provider: openai, model: x, base_url: 'https://u:p@x/'}":               "want a URL without user",
-		"{id: b, provider: openai, model: x, base_url: 'http://x/'}":                    "panel[1].base_url: want https: over http the key would cross the network unencrypted",
+		"{id: b, provider: openai, model: x, base_url: 'http://x/'}":                    "panel[1].base_url: want https: http would send the key unencrypted",
 		"{id: b, provider: compatible, model: x, base_url: 'http://x/', key: {env: K}}": "unencrypted",
 		"{id: b, provider: openai, model: x, base_url: 'https://x/?key=1'}":             "want a URL without user",
 		"{id: b, provider: openai, model: x, key: sk-secret}":                           "line 3, column 46: panel[1].key: want keys and values",
@@ -560,7 +560,7 @@ func TestRefusedWebhook(t *testing.T) {
 		"secret: {env: PAGER}=secret: {env: whsec_abc}": "never the key itself",
 		", secret: {env: PAGER}=":                       "webhook: want secret:",
 		"url:=id: pager, url:":                          "webhook.id: unknown key",
-		"rounds: 1=continuous: {sampled: 1}":            "line 1, column 1: continuous: unknown key: write webhook, which is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records",
+		"rounds: 1=continuous: {sampled: 1}":            "line 1, column 1: continuous: unknown key: use webhook: it is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records",
 	} {
 		from, to, _ := strings.Cut(change, "=")
 		doc := strings.Replace(hooked, from, to, 1)

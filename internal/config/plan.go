@@ -105,7 +105,7 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 	p.said = cmp.Or(w.Rounds, f.Rounds)
 	if ceiling := cmp.Or(w.CostCeiling, f.CostCeiling); ceiling != nil {
 		if !(*ceiling > 0 && *ceiling <= maxDollars) {
-			return nil, fmt.Errorf("the ceiling on cost is %v: want US dollars, more than 0 and at most %d; "+
+			return nil, fmt.Errorf("the ceiling on cost is %v: want US dollars above 0, up to %d; "+
 				"leave it out for no ceiling, and let the offline jurors sit for a trial that costs nothing", *ceiling, maxDollars)
 		}
 		p.CostCeiling = int64(math.Max(1, math.Floor(*ceiling*1e6+1e-6)))
@@ -284,7 +284,7 @@ func (p *Plan) decide(told Kind) error {
 	case told == LLM && models == 0:
 		return p.noModel()
 	case able == 1:
-		return fmt.Errorf("this panel cannot reach a verdict: two of its seats must have a valid vote, and only one can be asked: %s", strings.Join(p.MissingKeys(), "; "))
+		return fmt.Errorf("this panel cannot reach a verdict: two seats must have a valid vote, and only one can be asked: %s", strings.Join(p.MissingKeys(), "; "))
 	case told == LLM:
 		p.Why = "as requested"
 	case able == 0:

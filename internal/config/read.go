@@ -187,7 +187,7 @@ func (d *document) explain(err error) error {
 	if errors.Is(err, json.ErrUnknownName) {
 		node, path := d.find(wrong.JSONPointer, true)
 		if path == "continuous" { // of earlier programs
-			return at(node, "%s: unknown key: write webhook, which is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records, on a schedule of your own", path)
+			return at(node, "%s: unknown key: use webhook: it is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records on your schedule", path)
 		}
 		return at(node, "%s: unknown key", path)
 	}
@@ -235,8 +235,8 @@ func inWords(t reflect.Type) string {
 	case reflect.TypeFor[Duration]():
 		return "a duration like 90s or 5m"
 	}
-	return cmp.Or(map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
-		reflect.String: "text (put it into quotes)", reflect.Slice: "a list"}[t.Kind()], "keys and values")
+	return cmp.Or(map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number",
+		reflect.Float64: "a number", reflect.String: "text (put it into quotes)", reflect.Slice: "a list"}[t.Kind()], "keys and values")
 }
 
 const (
@@ -257,7 +257,7 @@ func (f *File) check() error {
 		{f.Jurors == "" || f.Jurors == Offline || f.Jurors == LLM, "/jurors", fmt.Sprintf("want %s or %s", Offline, LLM)},
 		{f.Panel.Care == "" || f.Panel.Care.Check() == nil, "/panel", fmt.Sprintf("want %s, %s or a list of seats", Thorough, Quick)},
 		{f.Panel.Seats == nil || f.Seats == nil, "/seats", "the panel is a list of seats, too: leave one of them out"},
-		{f.CostCeiling == nil || *f.CostCeiling > 0 && *f.CostCeiling <= maxDollars, "/cost_ceiling", fmt.Sprintf("want US dollars, more than 0 and at most %d", maxDollars)},
+		{f.CostCeiling == nil || *f.CostCeiling > 0 && *f.CostCeiling <= maxDollars, "/cost_ceiling", fmt.Sprintf("want US dollars above 0, up to %d", maxDollars)},
 	}), checkSeats("/panel", f.Panel.Seats), checkSeats("/seats", f.Seats), f.Judge.check("/judge"), f.Webhook.check("/webhook"))
 	for i, p := range f.Prices {
 		here := jsontext.Pointer(fmt.Sprintf("/prices/%d", i))
@@ -337,15 +337,14 @@ func (m *Member) check(here jsontext.Pointer) error {
 	default:
 		return wrong(here+"/provider", "want %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
 	}
-	err := demand(here, []rule{
+	return cmp.Or(demand(here, []rule{
 		{m.Provider != Compatible || m.BaseURL != "", "", "the provider compatible needs a base_url"},
 		{m.Temperature == nil || *m.Temperature >= 0 && *m.Temperature <= 2, "/temperature", "want 0 to 2"},
 		{m.TopP == nil || *m.TopP > 0 && *m.TopP <= 1, "/top_p", "want more than 0 and at most 1"},
 		{m.MaxTokens >= 0 && m.MaxTokens <= maxTokensOfAnswer, "/max_tokens", fmt.Sprintf("want 1 to %d", maxTokensOfAnswer)},
 		{m.Attempts >= 0 && m.Attempts <= maxAttempts, "/attempts", fmt.Sprintf("want 1 to %d", maxAttempts)},
 		{m.PerMinute == 0 || m.PerMinute > 0 && !math.IsInf(60/m.PerMinute, 0), "/requests_per_minute", "want more than 0"},
-	})
-	return cmp.Or(err, checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible), checkPrice(here+"/price", m.Price), m.Key.check(here+"/key"))
+	}), checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible), checkPrice(here+"/price", m.Price), m.Key.check(here+"/key"))
 }
 
 func checkURL(here jsontext.Pointer, text string, withKey bool) error {
@@ -360,7 +359,7 @@ func checkURL(here jsontext.Pointer, text string, withKey bool) error {
 	return demand(here, []rule{
 		{u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"), "", "want an http or https URL"},
 		{u.User == nil && u.RawQuery == "" && u.Fragment == "", "", "want a URL without user, password, query or fragment, because records hold it"},
-		{u.Scheme != "http" || !withKey || u.Hostname() == "localhost" || noIP == nil && ip.IsLoopback(), "", "want https: over http the key would cross the network unencrypted"},
+		{u.Scheme != "http" || !withKey || u.Hostname() == "localhost" || noIP == nil && ip.IsLoopback(), "", "want https: http would send the key unencrypted"},
 	})
 }
 

@@ -441,11 +441,11 @@ func inertCell(cell string) string {
 // computed reports whether a cell begins with one of these characters, or a wide form of one. Some programs skip others before it.
 func computed(cell, skipped, begins string) bool {
 	bare := strings.TrimLeft(cell, skipped+"\u00a0\u3000\ufeff")
-	return bare != "" && strings.Contains(begins, bare[:1]) || slices.ContainsFunc([]string{"＝", "＋", "－", "＠"}, func(wide string) bool { return strings.HasPrefix(bare, wide) })
+	return strings.IndexAny(bare, begins+"＝＋－＠") == 0
 }
 
 func TrialTable(list []api.TrialLine) *Table {
-	t := &Table{Head: []string{"submitted", "agent", "outcome", "by", "reviewer", "verdict", "score", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case", "taken_by"}}
+	t := &Table{Head: strings.Fields("submitted agent outcome by reviewer verdict score needs_person degraded inconclusive offline submitter last trial case taken_by")}
 	for _, l := range list {
 		score := ""
 		if l.Score != nil {
@@ -462,7 +462,7 @@ func TrialTable(list []api.TrialLine) *Table {
 }
 
 func HitTable(list []api.Hit) *Table {
-	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "outcome", "by", "reviewer", "verdict", "place", "said", "line", "why", "agent"}}
+	t := &Table{Head: strings.Fields("claimed proved authority role actor action record chain outcome by reviewer verdict place said line why agent")}
 	for _, h := range list {
 		outcome := Line(&trial.Summary{Outcome: h.Outcome})
 		t.Rows = append(t.Rows, []string{h.Claimed, h.Proved, h.Authority, h.Role, h.Actor, h.Action, h.Record, h.Chain, string(outcome.Outcome), string(outcome.By),

@@ -332,7 +332,7 @@ type Recorder struct {
 	Reason    string           `json:"reason,omitzero"`  // of the end
 	Heartbeat string           `json:"heartbeat,omitzero"`
 	Calls     int64            `json:"calls"`         // since the start, by its heartbeats and its end
-	Counted   bool             `json:"calls_counted"` // Calls are all of them: the end says how many there were since the last heartbeat, and no other recorder of this name has counted meanwhile
+	Counted   bool             `json:"calls_counted"` // all Calls: the end counts those since the last heartbeat, and no recorder of this name counted meanwhile
 	Missed    int64            `json:"missed"`        // calls that passed without a record, ever
 	Gaps      int              `json:"gaps"`          // acts about these
 	LastGap   string           `json:"last_gap,omitzero"`
@@ -351,7 +351,7 @@ type run struct {
 // NewestCalls is how many of a recorder's records are looked at for calls that were lost.
 const NewestCalls = 1000
 
-// Recorders returns what a log says of each recorder that sealed an event in it, by name. It looks at each record's entry in the index, and reads these acts. progress may be nil.
+// Recorders returns what a log says of each recorder that sealed in it, by name. It reads each record's index entry, and these acts. progress may be nil.
 func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total int64)) ([]Recorder, error) {
 	size, err := l.Size(ctx)
 	if err != nil {

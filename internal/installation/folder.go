@@ -49,8 +49,8 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 			return nil, err
 		}
 	}
-	return &place{Dir: c.Dir, Files: filestore.NewFolder(c.Dir), values: sqlite.NewValues(c.Dir), Locks: lock.NewFolder(path(locksFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
-		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
+	return &place{Dir: c.Dir, Files: filestore.NewFolder(c.Dir), values: sqlite.NewValues(c.Dir), published: ledger.CheckpointFile(path(CheckpointFile)),
+		Locks: lock.NewFolder(path(locksFolder)), store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
 		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }
 
@@ -443,7 +443,7 @@ func (p *place) furnish(ctx context.Context, c Config) (created bool, err error)
 		return false, err // another machine made it first
 	}
 	if head, err := store.Head(ctx); err != nil || head.Size > 0 {
-		return false, errors.Join(err, errors.New("the database has records but no checkpoint, as after an interrupted restore: run the restore again, or DROP SCHEMA jurat CASCADE and start anew"))
+		return false, errors.Join(err, errors.New("records but no checkpoint, as after a broken restore: restore again, or DROP SCHEMA jurat CASCADE and start anew"))
 	}
 	log, err := openLogKey(ctx, p.Files)
 	if errors.Is(err, fs.ErrNotExist) {

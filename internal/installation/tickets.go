@@ -120,7 +120,7 @@ func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte
 		secret, err = i.Files.Read(ctx, file) // another server may have made it
 	}
 	if err == nil && len(secret) != serverSecretSize {
-		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server that starts makes a new one", i.Files.Where(file), len(secret), serverSecretSize)
+		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server to start makes a new one", i.Files.Where(file), len(secret), serverSecretSize)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a secret of the servers: %w", err)

@@ -32,7 +32,7 @@ func (k Kind) Meaning() string {
 		Fork:       "the log's key has signed two histories that exclude each other: a reader of one is not shown the other",
 		Shrink:     "the log shows an earlier state than before: it was restored from a backup or dropped its end, or a server in between gives an old answer",
 		Rewritten:  "the data does not hash to what the log's key has signed: the log, or a server in between, has changed or lost it",
-		Flood:      "what the log has signed is too much to read in a reasonable time, and meanwhile the monitor would see nothing else: a log can sign any number of equal entries in a moment",
+		Flood:      "the log has signed more than the monitor can read in a reasonable time, seeing nothing else: any number of equal entries takes a moment",
 		Impossible: "the log's key has signed what no log can have: the key was misused or stolen, or the log's program has a fault",
 		Foreign:    "the server is not the log whose key was given, or it serves what neither this key nor the named witness has signed",
 	}[k]
@@ -57,15 +57,15 @@ func (a *Alarm) ToOthers() string {
 	case a.Kind == Fork && a.Old == "", a.Kind == Impossible:
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Fork:
-		return "that the log's key has signed both checkpoints, and that no log can have both. Together they prove that the log is false. It does not matter who hands them over, or when they were shown"
+		return "that the log's key has signed both checkpoints, and no log can have both. They prove the log false, no matter who hands them over or when"
 	case a.Kind == Shrink:
-		return "that the log's key has signed both checkpoints, and no more: every log has signed smaller ones before larger ones. A log that has lost nothing can prove it with a consistency proof between the two"
+		return "that the log's key has signed both checkpoints, and no more: every log signs smaller ones first. An intact log can give a consistency proof"
 	case a.Kind == Flood:
 		return "that the log's key has signed that it has so many entries"
 	case a.Kind == Rewritten && a.Served != nil && a.Served.Served == nil && a.New != "":
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Rewritten && a.New != "":
-		return "what the log's key has signed, and nothing against the log: what was served is not signed, so anyone can have made it. As long as it is served, others can see it themselves"
+		return "what the log's key has signed, and nothing against the log: anyone can have made what was served, unsigned. While it is served, others can see it"
 	}
 	return "nothing: what the log's key has not signed, anyone can have made. As long as it is served, others can see it themselves"
 }

@@ -255,8 +255,8 @@ func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint,
 		return at, &ConflictError{Size: now.Size, Forked: now.Size == head.Size && now.Root != head.Root}
 	}
 	at = w.now()
-	_, err = tx.ExecContext(ctx, `INSERT INTO logs VALUES (?, ?, ?, ?) ON CONFLICT (origin) DO UPDATE SET size = excluded.size, root = excluded.root, checkpoint = excluded.checkpoint`,
-		head.Origin, head.Size, head.Root[:], r.Signed)
+	_, err = tx.ExecContext(ctx, `INSERT INTO logs VALUES (?, ?, ?, ?) ON CONFLICT (origin) DO UPDATE SET `+
+		`size = excluded.size, root = excluded.root, checkpoint = excluded.checkpoint`, head.Origin, head.Size, head.Root[:], r.Signed)
 	if err == nil {
 		err = tx.Commit() // a crash before the commit keeps the old tree, and nothing is signed
 	}
