@@ -256,7 +256,7 @@ func (r *Reader) log(report *Report) Finding {
 	if !key.Revoked.IsZero() || key.Ended(r.At) {
 		return Finding{verify.NotProved, "ended", "the log names this card" + when + " for a key that has ended"}
 	}
-	return Finding{Status: verify.Proved, Reason: fmt.Sprintf("by these events, the log names this card%s: key %s of %s %q", when, key.KeyID, key.Role, key.Name)}
+	return Finding{Status: verify.Proved, Reason: fmt.Sprintf("the log names this card%s, by these events: key %s of %s %q", when, key.KeyID, key.Role, key.Name)}
 }
 
 // named returns the key whose events name this card. Without one, the finding says why.

@@ -57,7 +57,7 @@ func (a *Alarm) ToOthers() string {
 	case a.Kind == Fork && a.Old == "", a.Kind == Impossible:
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Fork:
-		return "that the log's key has signed both checkpoints, and no log can have both. They prove the log false, no matter who hands them over or when"
+		return "that the log's key has signed both checkpoints, and no log can have both. Together they prove that the log is false, no matter who shows them or when"
 	case a.Kind == Shrink:
 		return "that the log's key has signed both checkpoints, and no more: every log signs smaller ones first. An intact log can give a consistency proof"
 	case a.Kind == Flood:
