@@ -32,7 +32,7 @@ type Observed struct {
 	Judged             Judged         `json:"judged,omitzero"`        // whom a review of this act judges; "": the recorder, as those of earlier programs do
 	Method             string         `json:"method,omitzero"`        // of HTTP, or of JSON-RPC
 	Missing            []string       `json:"missing,omitempty"`      // what the recorder knows that it did not see, in words
-	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and credentials; a part that is no name of one word is "*"
+	Path               string         `json:"path,omitzero"`          // of the URL, without query and credentials; a part that is no name of one word is "*"
 	Protocol           string         `json:"protocol"`               // such as openai.chat, anthropic.messages, mcp/2026-07-28, a2a/1.0, otlp
 	ProviderRequestID  string         `json:"provider_request_id,omitzero"`
 	Request            *ObservedBody  `json:"request,omitzero"`  // nil: no bytes were seen

@@ -55,7 +55,7 @@ func run(args []string, in io.Reader, out, says io.Writer) int {
 	flags := flag.NewFlagSet("jurat-pkcs11", flag.ContinueOnError)
 	flags.SetOutput(says)
 	flags.StringVar(&o.module, "module", os.Getenv("JURAT_TOKEN_MODULE"), "the vendor's PKCS #11 library ($JURAT_TOKEN_MODULE)")
-	flags.StringVar(&o.token, "token", os.Getenv("JURAT_TOKEN_NAME"), "which token: its label, or a URI such as pkcs11:serial=0123 ($JURAT_TOKEN_NAME). Default: the only one")
+	flags.StringVar(&o.token, "token", os.Getenv("JURAT_TOKEN_NAME"), "the token's label or URI, as pkcs11:serial=0123 ($JURAT_TOKEN_NAME). Default: the only one")
 	flags.StringVar(&o.pinFile, "pin-file", os.Getenv("JURAT_TOKEN_PIN_FILE"), "the file that has the PIN, which not everybody may read ($JURAT_TOKEN_PIN_FILE)")
 	flags.StringVar(&o.algorithm, "alg", "ES256", "of generate: ES256 or RS256")
 	flags.IntVar(&o.sessions, "sessions", 8, "how many signatures the token makes at once")

@@ -156,9 +156,9 @@ func (t *token) do(r request) answer {
 // lost says that the session, the token or an object of it is gone, so that all must be looked up again.
 func lost(err error) bool {
 	e := pkcs11.Error(0)
-	return errors.As(err, &e) && slices.Contains([]pkcs11.Error{pkcs11.CKR_GENERAL_ERROR, pkcs11.CKR_FUNCTION_FAILED, pkcs11.CKR_DEVICE_ERROR, pkcs11.CKR_DEVICE_REMOVED,
-		pkcs11.CKR_KEY_HANDLE_INVALID, pkcs11.CKR_OBJECT_HANDLE_INVALID, pkcs11.CKR_SESSION_CLOSED, pkcs11.CKR_SESSION_HANDLE_INVALID, pkcs11.CKR_TOKEN_NOT_PRESENT,
-		pkcs11.CKR_TOKEN_NOT_RECOGNIZED, pkcs11.CKR_USER_NOT_LOGGED_IN, pkcs11.CKR_CRYPTOKI_NOT_INITIALIZED}, e)
+	return errors.As(err, &e) && slices.Contains([]pkcs11.Error{pkcs11.CKR_GENERAL_ERROR, pkcs11.CKR_FUNCTION_FAILED, pkcs11.CKR_DEVICE_ERROR,
+		pkcs11.CKR_DEVICE_REMOVED, pkcs11.CKR_KEY_HANDLE_INVALID, pkcs11.CKR_OBJECT_HANDLE_INVALID, pkcs11.CKR_SESSION_CLOSED, pkcs11.CKR_SESSION_HANDLE_INVALID,
+		pkcs11.CKR_TOKEN_NOT_PRESENT, pkcs11.CKR_TOKEN_NOT_RECOGNIZED, pkcs11.CKR_USER_NOT_LOGGED_IN, pkcs11.CKR_CRYPTOKI_NOT_INITIALIZED}, e)
 }
 
 // own reads a URI, which must name a key on this token.
@@ -303,8 +303,8 @@ func (t *token) generate(u uri, algorithm string) (*key, error) {
 		return nil, err
 	}
 	private := public.Copy()
-	err = errors.Join(set(public, map[crypto11.AttributeType]bool{crypto11.CkaPrivate: false, crypto11.CkaVerifyRecover: false, crypto11.CkaEncrypt: false, crypto11.CkaWrap: false}),
-		set(private, map[crypto11.AttributeType]bool{crypto11.CkaPrivate: true, crypto11.CkaSignRecover: false, crypto11.CkaDecrypt: false, crypto11.CkaUnwrap: false, crypto11.CkaDerive: false}))
+	err = errors.Join(set(public, false, crypto11.CkaPrivate, crypto11.CkaVerifyRecover, crypto11.CkaEncrypt, crypto11.CkaWrap),
+		set(private, true, crypto11.CkaPrivate), set(private, false, crypto11.CkaSignRecover, crypto11.CkaDecrypt, crypto11.CkaUnwrap, crypto11.CkaDerive))
 	if err != nil {
 		return nil, err
 	}
@@ -327,9 +327,9 @@ func (t *token) generate(u uri, algorithm string) (*key, error) {
 	return k, nil
 }
 
-func set(a crypto11.AttributeSet, values map[crypto11.AttributeType]bool) error {
+func set(a crypto11.AttributeSet, value bool, kinds ...crypto11.AttributeType) error {
 	var err error
-	for kind, value := range values {
+	for _, kind := range kinds {
 		err = errors.Join(err, a.Set(kind, value))
 	}
 	return err

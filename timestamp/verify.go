@@ -93,8 +93,8 @@ func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
 // can have one issuer and serial, or one key identifier; the sender of the token can add such. So the hash in the
 // attribute decides.
 func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
-	candidates := slices.DeleteFunc(slices.Concat(u.certificates, opts.Intermediates, opts.Roots), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
-	if len(candidates) == 0 {
+	matching := slices.DeleteFunc(slices.Concat(u.certificates, opts.Intermediates, opts.Roots), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
+	if len(matching) == 0 {
 		return nil, ErrNoCertificate
 	}
 	// RFC 5816 allows either attribute. The old one counts only if the new one is absent, because SHA-1 is the
@@ -106,7 +106,7 @@ func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
 	if id == nil {
 		return nil, fmt.Errorf("%w: the attribute is missing", ErrCertificateID)
 	}
-	for _, candidate := range candidates {
+	for _, candidate := range matching {
 		named, err := id.names(candidate)
 		if err != nil {
 			return nil, err

@@ -269,8 +269,8 @@ func (r *reader) extension(e *element, s *State) {
 	critical := r.attributeOf(e, "Critical")
 	for _, child := range e.children {
 		switch c := child.element; {
-		case c == nil:
-		case c.is(tsl, "AdditionalServiceInformation"), c.is(qualifications, "Qualifications"), c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
+		case c == nil, c.is(tsl, "AdditionalServiceInformation"), c.is(qualifications, "Qualifications"),
+			c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
 		case critical != "false" && critical != "0" && s.Critical == "":
 			s.Critical = c.local
 		}

@@ -121,7 +121,7 @@ func (n Need) Unmet(b *Basis, logOnly bool) []Part {
 	if !logOnly && (!b.Keys.atLeast(n.Keys) || independent && !b.Keys.atLeast(KeysByCA)) {
 		unmet = append(unmet, PartKeys)
 	}
-	if short := !b.Time.atLeast(n.Time) || independent && !b.Time.atLeast(IndependentClock) || n.Level == LevelQualified && b.Time != QualifiedClock; !logOnly && short {
+	if !logOnly && (!b.Time.atLeast(n.Time) || independent && !b.Time.atLeast(IndependentClock) || n.Level == LevelQualified && b.Time != QualifiedClock) {
 		unmet = append(unmet, PartTime)
 	}
 	if !b.Log.atLeast(n.Log) || independent && !b.Log.seen() {

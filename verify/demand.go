@@ -355,8 +355,8 @@ func (c *check) prove(r *evidence.Record, found proofs, shows []member) {
 // proven sums up the proofs. A reader who requires properties, and does not say which, wants to see one.
 func (c *check) proven() {
 	n := c.proofs.proved
-	c.notes[Property] = fmt.Sprintf("%s %s, about values to which the actors committed; they chose these values, and nothing shows that they are true. It holds while discrete logarithms on P-256 are hard",
-		plural.Of(n, "proof"), plural.Or(n, "holds", "hold"))
+	c.notes[Property] = fmt.Sprintf("%s %s, about values to which the actors committed; they chose these values, and nothing shows that they are true. "+
+		"It holds while discrete logarithms on P-256 are hard", plural.Of(n, "proof"), plural.Or(n, "holds", "hold"))
 	if c.proofs.carried == 0 {
 		c.notes[Property] = "the values that the file shows are as demanded"
 		if slices.Contains(c.options.Require, Property) {

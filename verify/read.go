@@ -3,7 +3,6 @@ package verify
 import (
 	"bytes"
 	"crypto"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -350,7 +349,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 
 // parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
 // file.
-func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | *PolicyTerms | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T any](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

@@ -219,8 +219,8 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 		c.onWord(Authentication)
 	}
 	if found.CA.Custody != trust.ByOwner {
-		c.doubt(NonRepudiation, "custody", r, "the trust file says that the operator keeps the keys that %s certifies: the operator could have signed in place of %s %q",
-			found.CA.Name, p.Role(), p.Actor())
+		c.doubt(NonRepudiation, "custody", r, "the trust file says that the operator keeps the keys that %s certifies: "+
+			"the operator could have signed in place of %s %q", found.CA.Name, p.Role(), p.Actor())
 	}
 	by := found.CA.Identified(p.Role(), p.Actor(), signer.KeyID)
 	by.Revoked = found.Revoked

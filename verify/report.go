@@ -191,8 +191,8 @@ type Report struct {
 }
 
 // MendedMeans explains to people what it means that a file was mended.
-const MendedMeans = "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of " +
-	"strings and numbers differ. It was read as JSON, in its canonical form. All digests and signatures are over that form."
+const MendedMeans = "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling " +
+	"of strings and numbers differ. It was read as JSON, in its canonical form. All digests and signatures are over that form."
 
 // notShown is what a pass does not prove, in the audit model's words.
 var notShown = []string{
@@ -317,7 +317,7 @@ func (r *Report) Write(w io.Writer) error {
 func damaged(kind Kind, record string, o Options, err error) *Report {
 	r := &Report{Format: ReportFormat, Kind: kind, Trust: o.fingerprint(), NotShown: notShown, Details: []Finding{}, Times: []trust.TimeOf{}}
 	for _, g := range Required(kind) {
-		if g != Before && g != Chain && g != HumanReview && g != GivenOn && g != Envelope && (g != Completeness || kind == Trial) { // the guarantees that apply to what a file holds
+		if g != Before && g != Chain && g != HumanReview && g != GivenOn && g != Envelope && (g != Completeness || kind == Trial) { // those of a file's content
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
 		}
 	}

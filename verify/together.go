@@ -117,7 +117,7 @@ func (g *gathered) check(o Options) *check {
 		place[recordName(r)] = i
 	}
 	c.findings = slices.SortedFunc(maps.Keys(g.found), func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(place[a.Record], place[b.Record]), cmp.Compare(a.Guarantee, b.Guarantee), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Reason, b.Reason))
+		return cmp.Or(place[a.Record]-place[b.Record], cmp.Compare(a.Guarantee, b.Guarantee), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Reason, b.Reason))
 	})
 	c.notes[Content] = "every signature is valid over the canonical payload"
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"

@@ -121,8 +121,8 @@ const (
 	finishAt  = "choices[].finish_reason stop_reason message.stop_reason delta.stop_reason candidates[].finishReason response.candidates[].finishReason " +
 		"promptFeedback.blockReason status incomplete_details.reason response.status response.incomplete_details.reason"
 	answerAt = "id message.id response.id responseId response.responseId"
-	usesAt   = "choices[].message.tool_calls[] choices[].delta.tool_calls[] choices[].message.function_call choices[].delta.function_call output[] item response.output[] " +
-		"content[] message.content[] content_block candidates[].content.parts[].functionCall candidates[].content.parts[].function_call response.candidates[].content.parts[].functionCall"
+	usesAt   = "choices[].message.tool_calls[] choices[].delta.tool_calls[] choices[].message.function_call choices[].delta.function_call output[] item " +
+		"response.output[] content[] message.content[] content_block candidates[].content.parts[].functionCall candidates[].content.parts[].function_call response.candidates[].content.parts[].functionCall"
 )
 
 // A naming is where a request or an answer names context that its bytes do not have.
@@ -137,8 +137,8 @@ var requestNames = []naming{
 	{"audio", "messages[].audio.id"},
 	{"file", "messages[].content[].file.file_id messages[].content[].file_id messages[].content[].source.file_id messages[].content[].content[].source.file_id " +
 		"input[].content[].file_id input[].output[].file_id tools[].container.file_ids[] contents[].parts[].fileData.fileUri contents[].parts[].file_data.file_uri"},
-	{"url", "messages[].content[].image_url messages[].content[].image_url.url messages[].content[].video_url.url messages[].content[].source.url messages[].content[].content[].source.url " +
-		"input[].content[].image_url input[].content[].file_url input[].output[].image_url"},
+	{"url", "messages[].content[].image_url messages[].content[].image_url.url messages[].content[].video_url.url messages[].content[].source.url " +
+		"messages[].content[].content[].source.url input[].content[].image_url input[].content[].file_url input[].output[].image_url"},
 	{"container", "container container.id tools[].container"},
 	{"vector_store", "tools[].vector_store_ids[]"},
 	{"mcp", "mcp_servers[].name tools[mcp].server_label"},
@@ -413,8 +413,8 @@ func A2AMethod(path string) (method, task string) {
 func (f *finding) telemetry() {
 	told := object{}
 	o := f.request()
-	for _, list := range at(o, "resourceSpans[].scopeSpans[].spans[].attributes resourceSpans[].scopeSpans[].spans[].events[].attributes resourceLogs[].scopeLogs[].logRecords[].attributes "+
-		"resourceLogs[].scopeLogs[].logRecords[].body.kvlistValue.values") {
+	for _, list := range at(o, "resourceSpans[].scopeSpans[].spans[].attributes resourceSpans[].scopeSpans[].spans[].events[].attributes "+
+		"resourceLogs[].scopeLogs[].logRecords[].attributes resourceLogs[].scopeLogs[].logRecords[].body.kvlistValue.values") {
 		for _, one := range objectsIn(list) {
 			told[word(one, "key")] = scalar(one["value"])
 		}

@@ -441,7 +441,7 @@ func (a *Acts) Observations() Observations { return Observations{a} }
 // record with the draft's id, and those of the keys and the ledger.
 func (o Observations) Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error) {
 	if role := draft.Role(); role != evidence.RoleRecorder {
-		return evidence.Digest{}, &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, and not of a recorder", draft.ActionType, role)}
+		return evidence.Digest{}, &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, not of a recorder", draft.ActionType, role)}
 	}
 	done, err := o.acts.signOnce(ctx, draft, false)
 	if err != nil {

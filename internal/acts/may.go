@@ -33,7 +33,7 @@ func (operator) Has(role access.Role) bool { return true }
 // their own commands.
 func Sealable(p *evidence.Payload) error {
 	if role := p.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s; only acts of agents and reviewers are sealed here", p.ActionType, role)}
+		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s: here, agents and reviewers seal theirs", p.ActionType, role)}
 	}
 	return nil
 }

@@ -107,9 +107,9 @@ func start(t testing.TB, program string) error {
 	flags := []chromedp.ExecAllocatorOption{chromedp.ExecPath(program), chromedp.UserDataDir(folder), chromedp.Headless, chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("lang", "en"),
 		chromedp.Flag("enable-features", "NetworkServiceInProcess2")} // one process less
-	for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage", "hide-scrollbars", "mute-audio",
+	for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage",
 		"in-process-gpu", "disable-software-rasterizer", "disable-extensions", // each would be work of every browser, and no page of ours uses it
-		"disable-background-timer-throttling", "disable-renderer-backgrounding", "disable-backgrounding-occluded-windows"} {
+		"hide-scrollbars", "mute-audio", "disable-background-timer-throttling", "disable-renderer-backgrounding", "disable-backgrounding-occluded-windows"} {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
 	if _, measured := t.(*testing.B); !measured { // making WebAssembly fast takes longer than what tests have it do

@@ -64,7 +64,7 @@ type Place struct {
 }
 
 // claims is in every report.
-const claims = "This report says which records there are. It does not say that a duty is met: that is a legal question, and much of the answer is outside of the log."
+const claims = "This report says which records exist. It does not say that a duty is met: that is a legal question, largely answered outside the log."
 
 // Found is how a record was verified, for each guarantee.
 type Found func(recordID string, g verify.Guarantee) verify.Status
@@ -138,7 +138,7 @@ func (f *Facts) line(l *line, found Found) Line {
 func placeOf(r ref) *Place { return &Place{Record: r.id, Time: r.time} }
 
 func (f *Facts) kept(expired int64) []string {
-	list := []string{fmt.Sprintf("This program deletes no record that is not proved to be %d days old; it deletes only by command ('jurat log expire')", operator.MinRetention)}
+	list := []string{fmt.Sprintf("This program deletes a record only by 'jurat log expire', and only if it is proved to be %d days old", operator.MinRetention)}
 	if expired > 0 {
 		list = append(list, fmt.Sprintf("%s of all agents were deleted after their time, by acts in the log", plural.Of(expired, "record")))
 	}
@@ -210,13 +210,13 @@ const (
 	ofVersions = "model, model_version"
 )
 
-const recorderSees = "A recorder proves what passed it. That every act of the agent passed it is not shown: the agent can have gone around it, or have run without it"
+const recorderSees = "A recorder proves what passed it. It is not shown that every act of the agent did: the agent can have gone around it, or run without it"
 
 // AIAct is the mapping of Regulation (EU) 2024/1689. The words are ours: read the law itself.
 func AIAct() *Mapping {
-	return &Mapping{ID: "eu-ai-act", Version: 2, Of: "Regulation (EU) 2024/1689 (EU AI Act), in words of our own",
-		Dates: "By secondary sources, after the Digital Omnibus of 2026 the duties for high-risk systems of Annex III apply from 2 December 2027, and those of Annex I from 2 August 2028. " +
-			"This was not checked against the Official Journal: check it there. Whether a system is high-risk is for its provider and deployer to say",
+	return &Mapping{ID: "eu-ai-act", Version: 2, Of: "Regulation (EU) 2024/1689 (EU AI Act), in words of our own", Dates: "By secondary sources, " +
+		"after the Digital Omnibus of 2026 the duties for high-risk systems of Annex III apply from 2 December 2027, and those of Annex I from 2 August 2028. " +
+		"This was not checked against the Official Journal: check it there. Whether a system is high-risk is for its provider and deployer to say",
 		Drafts: []string{"ISO/IEC DIS 24970 (logging of AI systems) is a draft, and is not mapped", "prEN 18229-1 (logging) is a draft in enquiry, and is not mapped; no harmonised standard lists fields yet"},
 		clauses: []Clause{
 			{ID: "12(1)", Asks: "The system technically allows for the automatic recording of events over its lifetime.", lines: []line{
@@ -242,13 +242,13 @@ func AIAct() *Mapping {
 				{Tried, "trials in which the agent was put before a jury", "submission", signed},
 				{Judged, "verdicts of a jury on the agent", "response of final_judgment", signed},
 				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
-			}, NotShown: []string{"A plan for post-market monitoring, and what was learned outside of the log", "Incidents that nobody put before a jury or a reviewer"}},
+			}, NotShown: []string{"A plan for post-market monitoring, and what was learned outside the log", "Incidents that nobody put before a jury or a reviewer"}},
 			{ID: "12(2)(c)", Asks: "Events that help deployers to monitor the operation (Article 26(5)).", lines: []line{
 				{Inputs, "what went into the agent's acts", "prompt, context, request_body", signed},
 				{Outputs, "what came out", "response, response_body", signed},
 				{Tools, "tools that it used", "tools_used, observed_tool", signed},
 				{Models, "which model answered, by the actor's or the provider's word", ofVersions + ", parameters", signed},
-			}, NotShown: []string{"Who the deployer is: records name agents, recorders and people, and no organisation", "What the agent did by ways that no record has"}},
+			}, NotShown: []string{"Who the deployer is: records name agents, recorders and people, not organisations", "What the agent did by ways that no record has"}},
 			{ID: "12(3)", Asks: "Period of each use, reference database, input data that led to a match, and the people who verified the results.",
 				Applies: "only to the remote biometric identification systems of Annex III, point 1(a)", lines: []line{
 					{Periods, "start and end of an act", "observed.began, observed.ended_ms", observed},
@@ -263,7 +263,7 @@ func AIAct() *Mapping {
 				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
 				{Corrected, "of these, rejections and changes", "approval_status, modified_response, changes", signed},
 				{Delivered, "what was delivered, decided on or not", "delivery", signed},
-			}, NotShown: []string{"That anybody was informed, or that use was suspended", "That the people who decided were trained for it and had authority (Article 26(2))"}},
+			}, NotShown: []string{"That anybody was informed, or that use was suspended", "That the people who decided were trained and had authority (Article 26(2))"}},
 			{ID: "26(6)", keeps: true, Asks: "The deployer keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
 				{Acts, "acts of the agent that the log has", ofActs, signed},
 			}, NotShown: []string{"Which logs are under the deployer's control", "What is kept outside of this installation"}},
@@ -275,6 +275,6 @@ func AIAct() *Mapping {
 					{Inputs, "what the agent was given", "prompt, context, request_body", signed},
 					{Outputs, "what it answered", "response, response_body", signed},
 					{Reviewed, "what people decided on it, and why", "approval_status, changes", signed},
-				}, NotShown: []string{"Why a model answered as it did", "That an explanation was given. 'jurat explain' writes a statement about a record, from which one can be made"}},
+				}, NotShown: []string{"Why a model answered as it did", "That an explanation was given. One can be made from what 'jurat explain' writes of a record"}},
 		}}
 }

@@ -135,7 +135,7 @@ func (k *Keeper) carryOut(ctx context.Context, o Order, record *evidence.Record,
 			return k.drop(ctx, in, missing)
 		}
 		err = k.seal(ctx, in)
-		if errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate) { // the act may be in the log, so the intent stays
+		if errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate) { // it may be in the log: the intent stays
 			return fmt.Errorf("%w; run the command again to continue", err)
 		}
 		if err != nil {

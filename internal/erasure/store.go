@@ -328,7 +328,7 @@ func (s *Setting) madeProvable(draft *evidence.Draft, pointer string) error {
 		return nil
 	}
 	return &evidence.FieldError{Field: pointer, Reason: fmt.Sprintf(
-		"is always to be provable as %s for %q, and was sealed apart without that: its owner must add the commitment to \"provable\" before signing", kind, draft.Actor())}
+		"must be provable as %s for %q, and was sealed apart without that: its owner must add the commitment to \"provable\" before signing", kind, draft.Actor())}
 }
 
 // SettingsFolder is the folder of settings in the file store.

@@ -241,7 +241,7 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 
 const mostUnpacked = 1 << 30
 
-// binaryBegins are the first bytes of protobuf: the tag of the first field, or the high bytes of a length before each message, as OpenTelemetry's collector writes them.
+// binaryBegins are protobuf's first bytes: the first field's tag, or the high bytes of the length that OpenTelemetry's collector writes before each message.
 var binaryBegins = []byte{0x0a, 0, 1}
 
 // recogniseOTLP reports whether the file is of telemetry and no text. What it would be as JSON, others find out.

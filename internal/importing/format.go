@@ -130,7 +130,7 @@ func (f *File) unknown(why string) error {
 
 // notRead refuses a file by the name of what it is.
 func (f *File) notRead(what string) error {
-	return fmt.Errorf("%s: it is %s, which is not read: bring the conversation as messages in JSON, as OpenAI, Anthropic or Gemini have them; the formats are %s", f.Name, what, names())
+	return fmt.Errorf("%s: it is %s, which is not read: give JSON messages of OpenAI, Anthropic or Gemini instead; the formats are %s", f.Name, what, names())
 }
 
 // isConversation reports whether files of the format have conversations in a form of package subject, and nothing around them.
@@ -349,7 +349,7 @@ func formatOf(o *convo.Node) Format {
 		return Anthropic
 	case o.Has("messages", '['), o.Has("role", '"') && (o.Has("content", '"') || o.Has("content", '[') || o.Has("content", 'n') || o.Has("tool_calls", '[')):
 		return Chat
-	case o.Has("input", '['), o.Has("input", '"') && o.Has("output", '['), o.Has("output", '['), o.Has("type", '"') && (o.Has("content", '[') || o.Has("call_id", '"')):
+	case o.Has("input", '['), o.Has("output", '['), o.Has("type", '"') && (o.Has("content", '[') || o.Has("call_id", '"')):
 		return Responses
 	}
 	return Unknown

@@ -12,10 +12,9 @@ import (
 	"jurat/internal/subject"
 )
 
-// A claudeCode reads a session file of Claude Code, ~/.claude/projects/*/SESSION.jsonl: in each line an event, of which those of the types user and assistant
-// have a message in the form of Anthropic's Messages. The vendor does not document the files. Their shape was learned from notes and tests of programs that
-// read them, of the versions 1.0 to 2.1, and from files that 2.1.197 wrote: sessionId, uuid, parentUuid, isSidechain, agentId, timestamp, requestId, version,
-// message {id, model, role, content, usage}.
+// A claudeCode reads a session file of Claude Code, ~/.claude/projects/*/SESSION.jsonl: each line is an event. Those of the types user and assistant have
+// a message in the form of Anthropic's Messages. The vendor does not document it. Notes and tests of programs that read versions 1.0 to 2.1, and files of
+// 2.1.197, show: sessionId, uuid, parentUuid, isSidechain, agentId, timestamp, requestId, version, message {id, model, role, content, usage}.
 //
 // Several lines may be of one answer, which has one message.id. A line with isSidechain is of a subagent, which has a conversation of its own: agentId names
 // it, or in older files the line with which it began. Not all that stands as a user's or an agent's is: the program says so with isMeta, isCompactSummary,
@@ -226,13 +225,12 @@ func (c *claudeCode) end() error {
 	return nil
 }
 
-// A codex reads a rollout file of the Codex CLI, ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl: lines {"timestamp", "type", "payload"}. The first session_meta
-// has the id of the session and the version of the program, a turn_context the model, a response_item an item of OpenAI's Responses, and an event_msg of the
-// type token_count, or a token_usage_record, the counts of the answer before. The shape is that of the Rust types RolloutLine, RolloutItem and ResponseItem
-// in https://github.com/openai/codex (codex-rs/protocol), of the versions 0.46 to 0.77, and of files that 0.171 wrote; other events repeat what items say,
-// and are passed over.
+// A codex reads a rollout file of Codex CLI, ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl: lines {"timestamp", "type", "payload"}. The first session_meta has
+// the id of the session and the version of the program, a turn_context the model, a response_item an item of OpenAI's Responses, and an event_msg of the type
+// token_count, or a token_usage_record, the counts of the answer before. The shape is that of the Rust types RolloutLine, RolloutItem and ResponseItem in
+// https://github.com/openai/codex (codex-rs/protocol), of the versions 0.46 to 0.77, and of files that 0.171 wrote; other events repeat items, and are skipped.
 //
-// Older files, to September 2025, have a first line {"id", "timestamp", "instructions"} and then the items themselves; those of the first program, to June 2025, are one document {"session", "items"}.
+// To September 2025, files have a first line {"id", "timestamp", "instructions"} and then the items; to June 2025, they are one document {"session", "items"}.
 type codex struct {
 	*reader
 	talk   gathering

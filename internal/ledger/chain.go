@@ -457,8 +457,8 @@ func (j *judging) admitted(s *chainState) bool {
 // a record without a chain.
 func (j *judging) judge(s *chainState) error {
 	if s != nil && !j.admitted(s) {
-		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: the chain's owner must admit the agent with next_agent, or the operator with 'jurat access grant --chain'; or use another chain_id",
-			ErrNotAdmitted, s.id, j.link.Payload().Actor())
+		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: the chain's owner must admit the agent with next_agent, "+
+			"or the operator with 'jurat access grant --chain'; or use another chain_id", ErrNotAdmitted, s.id, j.link.Payload().Actor())
 	}
 	var link *LinkError
 	if err := j.contradicts(s); !errors.As(err, &link) || s != nil || j.ofTheirOwn() {

@@ -69,7 +69,7 @@ func (l *Ledger) advance(ctx context.Context) (string, error) {
 		return old, nil
 	}
 	if l.fixed != nil { // a signed checkpoint must be stored, or the log could later contradict it
-		return "", fmt.Errorf("%w: the last checkpoint covers %d of %d records, and a new one cannot be stored; make it where the log can be written", l.fixed, before.Size, head.Size)
+		return "", fmt.Errorf("%w: the last checkpoint covers %d of %d records, and no new one can be stored: use a writable log", l.fixed, before.Size, head.Size)
 	}
 	next, err := l.sign(head)
 	if err != nil {

@@ -179,7 +179,7 @@ func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Dra
 		return draft, true, nil
 	}
 	if draft.ApprovalStatus == evidence.Rejected && draft.ModifiedResponse != nil {
-		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "a review that rejects must not give a response: leave it out, or approve with modifications"}
+		return nil, false, &evidence.FieldError{Field: "modified_response", Reason: "a rejection has no response: leave it out, or approve with modifications"}
 	}
 	if draft.OriginalResponseID == "" {
 		return draft, true, l.sawItsTrial(ctx, draft)
@@ -225,11 +225,11 @@ func fits(draft *evidence.Draft, original *evidence.Record) error {
 	same := compared && sameText(given, output)
 	switch {
 	case draft.Actor() == of.Actor():
-		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q also acted in record %s: reviewers do not review their own output", draft.Actor(), of.RecordID)}
+		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q acted in record %s, so another reviewer is needed", draft.Actor(), of.RecordID)}
 	case !draft.Case.IsZero() && draft.Case != of.Case:
 		return &evidence.FieldError{Field: "case", Reason: fmt.Sprintf("differs from the case of record %s in original_response_id: leave it out", of.RecordID)}
 	case draft.ApprovalStatus == evidence.Approved && compared && !same:
-		return &evidence.FieldError{Field: "modified_response", Reason: "differs from the text that the review approves unchanged: leave it out, or approve with modifications"}
+		return &evidence.FieldError{Field: "modified_response", Reason: "differs from the text approved unchanged: leave it out, or approve with modifications"}
 	case draft.ApprovalStatus == evidence.ApprovedWithModifications && same:
 		return &evidence.FieldError{Field: "modified_response", Reason: "equals the reviewed text, so nothing was modified: approve it, without modified_response"}
 	}

@@ -68,7 +68,7 @@ func readChain(ctx context.Context, store storage.Store, chainID string) ([]*evi
 	}
 	for i := range rows {
 		if n := rows[i].Counts.ChainSeq; n != int64(i+1) {
-			return nil, fmt.Errorf("%w: row %d was logged as number %d of its chain, but is number %d", ErrDamaged, rows[i].Index, n, i+1)
+			return nil, fmt.Errorf("%w: row %d was logged as number %d of its chain: it is number %d", ErrDamaged, rows[i].Index, n, i+1)
 		}
 	}
 	return openRows(rows)
@@ -318,7 +318,7 @@ func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row,
 			for i := range rows {
 				row := &rows[i]
 				if counts[row.ChainID]++; row.ChainID != "" && row.Counts.ChainSeq != counts[row.ChainID] {
-					yield(nil, fmt.Errorf("%w: row %d was logged as number %d of its chain, but is number %d", ErrDamaged, row.Index, row.Counts.ChainSeq, counts[row.ChainID]))
+					yield(nil, fmt.Errorf("%w: row %d was logged as number %d of its chain: it is number %d", ErrDamaged, row.Index, row.Counts.ChainSeq, counts[row.ChainID]))
 					return
 				}
 				if !yield(row, nil) {

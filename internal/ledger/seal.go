@@ -359,8 +359,8 @@ func notAhead(record *evidence.Record, now time.Time) error {
 	if ahead <= maxAhead {
 		return nil
 	}
-	return &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future: this clock says %s, and at most %s is allowed; correct the clock that is wrong",
-		record.Payload.Timestamp, ahead.Round(time.Second), evidence.FormatTime(now), maxAhead)}
+	return &evidence.FieldError{Field: "timestamp", Reason: fmt.Sprintf("%s is %s in the future: this clock says %s, and at most %s is allowed; "+
+		"correct the clock that is wrong", record.Payload.Timestamp, ahead.Round(time.Second), evidence.FormatTime(now), maxAhead)}
 }
 
 // bare refuses a record with parts that only a sealed record has.

@@ -104,11 +104,12 @@ func (l *List) Sign(t testing.TB, by *Signer) []byte {
 		t.Fatal(err)
 	}
 	value := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
-	return []byte(written(`<ds:Signature xmlns:ds="` + dsig + `" Id="signature">` + info + `<ds:SignatureValue>` + base64.StdEncoding.EncodeToString(value) + `</ds:SignatureValue>` +
-		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(by.Certificate) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>` +
-		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + xades + `" Target="#signature">` + properties + `</xades:QualifyingProperties></ds:Object></ds:Signature>`))
+	return []byte(written(`<ds:Signature xmlns:ds="` + dsig + `" Id="signature">` + info + `<ds:SignatureValue>` + encoded(value) + `</ds:SignatureValue>` +
+		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + encoded(by.Certificate) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo><ds:Object>` +
+		`<xades:QualifyingProperties xmlns:xades="` + xades + `" Target="#signature">` + properties + `</xades:QualifyingProperties></ds:Object></ds:Signature>`))
 }
 
+var encoded = base64.StdEncoding.EncodeToString
 var filledIn = regexp.MustCompile(`(<ds:DigestValue>|<ds:SignatureValue>)[^<]*`)
 
 // SignByXMLSec is Sign by the program xmlsec1.
@@ -142,7 +143,7 @@ func tag(name, algorithm string) string {
 
 func digested(text string) string {
 	digest := sha256.Sum256([]byte(text))
-	return tag("ds:DigestMethod", "http://www.w3.org/2001/04/xmlenc#sha256") + `<ds:DigestValue>` + base64.StdEncoding.EncodeToString(digest[:]) + `</ds:DigestValue>`
+	return tag("ds:DigestMethod", "http://www.w3.org/2001/04/xmlenc#sha256") + `<ds:DigestValue>` + encoded(digest[:]) + `</ds:DigestValue>`
 }
 
 // properties are the signed properties in canonical form: each element declares its namespace where nothing around it does.
@@ -153,7 +154,7 @@ func (s *Signer) properties() string {
 }
 
 // form is a list in canonical form. What stands in place of its signature is written as it is.
-var form = template.Must(template.New("").Funcs(template.FuncMap{"base64": base64.StdEncoding.EncodeToString}).Parse(
+var form = template.Must(template.New("").Funcs(template.FuncMap{"base64": encoded}).Parse(
 	`<TrustServiceStatusList xmlns="` + tsl + `" Id="list"><SchemeInformation><TSLVersionIdentifier>6</TSLVersionIdentifier>
 <TSLSequenceNumber>{{.Sequence}}</TSLSequenceNumber><TSLType>{{.Type}}</TSLType>
 <SchemeInformationURI>{{range .URIs}}<URI xml:lang="en">{{.}}</URI>{{end}}</SchemeInformationURI><SchemeTerritory>{{.Territory}}</SchemeTerritory>

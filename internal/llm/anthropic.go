@@ -61,7 +61,7 @@ func readMessages(x *exchange) (Answer, error) {
 	}
 	answer.Text = text.String()
 	details := m.Get("stop_details")
-	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", answer.FinishReason, details.Word("category"), details.Word("explanation"))), " "))
+	return x.conclude(answer, strings.Join(strings.Fields(answer.FinishReason+" "+details.Word("category")+" "+details.Word("explanation")), " "))
 }
 
 // explainAnthropic reads Anthropic's errors. Many important ones share a type, so it tells them apart by their texts.

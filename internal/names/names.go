@@ -19,9 +19,9 @@ import (
 	"jurat/evidence"
 )
 
-// Same reports whether two names may belong to one person, or be taken for one: they differ only in case, compatible forms of characters,
-// normalisation, spaces, invisible characters, and characters that look alike: letters of other scripts, dashes, and l, 1 and I. A provider may spell one address in two ways. Where no person may decide on their own work, a doubt counts
-// against the decision. Permissions depend on the exact name, and sealed names never change.
+// Same reports whether two names may belong to one person, or be taken for one: they differ only in case, compatible forms of characters, normalisation,
+// spaces, invisible characters, and lookalikes: letters of other scripts, dashes, and l, 1 and I. A provider may spell one address in two ways. Where no person
+// may decide on their own work, a doubt counts against the decision. Permissions depend on the exact name, and sealed names never change.
 func Same(a, b string) bool {
 	return fold(a) == fold(b) || fold(latin(a)) == fold(latin(b)) || fold(strokes.Replace(latin(a))) == fold(strokes.Replace(latin(b)))
 }

@@ -38,8 +38,8 @@ var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current
 		ELSE current_setting('synchronous_commit') END, $1),
 	set_config('idle_in_transaction_session_timeout', '%d', $1), set_config('lock_timeout', '0', $1), set_config('statement_timeout', '0', $1),
 	set_config('tcp_keepalives_idle', '5', $1), set_config('tcp_keepalives_interval', '2', $1), set_config('tcp_keepalives_count', '5', $1),
-	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1), set_config('jit', 'off', $1),
-	set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
+	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1),
+	set_config('jit', 'off', $1), set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
 
 // isURL reports whether name has the form of a URL that Connect accepts.
 func isURL(name string) bool {
@@ -225,7 +225,7 @@ func (c *watched) doubt(this int64) {
 	}
 }
 
-// Errors that keep a process from using a database. ErrUnreachable, ErrNoDatabase and ErrNotLetIn wrap storage.ErrAway. Neither they nor the errors that wrap them contain the password.
+// Errors that keep a process from using a database. Neither they nor errors that wrap them contain the password. Those of type absence wrap storage.ErrAway.
 var (
 	// ErrURL means that the name is not a URL that Connect accepts.
 	ErrURL = errors.New("the database's name must be a URL of the form postgres://USER@HOST:PORT/DATABASE")
@@ -289,8 +289,8 @@ func meaningOf(err error) error {
 func outOfReach(err error) bool {
 	var network *net.OpError
 	var connecting *pgconn.ConnectError
-	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
-		pgconn.SafeToRetry(err) // it was not sent, as the connection was closed
+	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) // it was not sent, as the connection was closed
 }
 
 // isCut reports whether an error is about the connection, not an answer that came over it.

@@ -50,8 +50,8 @@
 //
 // # Small files
 //
-// They are encrypted under a key that the database does not have: see package filestore. So someone who can write to the
-// database cannot plant a key, a setting or a certificate. The database stops returning replaced and removed content at once. Its disks may keep that content longer: docs/threat-model.md says where.
+// They are encrypted under a key that the database does not have: see package filestore. So someone who can write to the database cannot
+// plant a key, a setting or a certificate. The database stops returning replaced and removed content at once. docs/threat-model.md says where it stays longer.
 package postgres
 
 import (
@@ -371,7 +371,7 @@ func (x *index) sum(ctx context.Context, tx pgx.Tx, fromTable bool) (s sum, err 
 	}
 	// QueryExecModeExec plans the statement anew each time. A prepared statement without parameters keeps its first
 	// plan.
-	err = tx.QueryRow(ctx, `SELECT count(*), coalesce(bit_xor(hashtextextended(r::text, n)), 0) FROM
-		(SELECT idx AS r, row_number() OVER () AS n FROM (SELECT idx FROM `+x.table+` WHERE `+x.where+` ORDER BY `+x.fields+`) rows) numbered`, pgx.QueryExecModeExec).Scan(&s.rows, &s.hash)
+	err = tx.QueryRow(ctx, `SELECT count(*), coalesce(bit_xor(hashtextextended(r::text, n)), 0) FROM (SELECT idx AS r, row_number() OVER () AS n FROM
+		(SELECT idx FROM `+x.table+` WHERE `+x.where+` ORDER BY `+x.fields+`) rows) numbered`, pgx.QueryExecModeExec).Scan(&s.rows, &s.hash)
 	return s, err
 }

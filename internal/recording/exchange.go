@@ -104,8 +104,8 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 
 // actOf is an act as far as its intent tells.
 func (r *Recorder) actOf(i *intent) observed.Act {
-	return observed.Act{Recorder: r.Name, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
-		Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
+	return observed.Act{Recorder: r.Name, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage,
+		Fidelity: evidence.ByBytes, Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
 }
 
 // bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.
@@ -158,7 +158,7 @@ func readDecoded(b *relay.Body) (kept []byte, longer bool, err error) {
 	return kept, false, err
 }
 
-// decodeUpTo decodes n bytes, and counts how many more there are, up to one more than a record holds. What a broken encoding gives before it breaks counts, too.
+// decodeUpTo decodes n bytes and counts how many more there are, up to one more than a record holds. What a broken encoding gives before it breaks counts, too.
 func decodeUpTo(b *relay.Body, n int) (first []byte, rest int64, err error) {
 	r, err := b.Decoded()
 	if err != nil {
@@ -188,7 +188,7 @@ func readPlain(b *relay.Body) (kept []byte, longer bool, err error) {
 	return kept, longer, nil
 }
 
-// kept are the headers that a record has beside the content type: those that the relay shows and whose value is in a closed form, since nobody can erase it there.
+// kept returns a record's headers beside the content type: those that the relay shows and whose value is in a closed form, since nobody can erase it there.
 func kept(header http.Header) map[string]string {
 	list := map[string]string{}
 	for name, values := range header {
@@ -237,7 +237,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// closedForm is a value of a header that says nothing in words: a number, a time, a version, a digest or UUID, codings with their weights, media types that models use.
+// closedForm matches a header's value without words: a number, a time, a version, a digest or UUID, codings with their weights, media types that models use.
 var closedForm = regexp.MustCompile(`^(?:[0-9a-fA-F:.,;=+ -]*|true|false|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-9:]{8} GMT|` +
 	`(?:(?:gzip|x-gzip|deflate|compress|br|zstd|identity|\*|\*/\*|application/(?:json|\*)|text/(?:event-stream|plain|\*))(?:[ \t]*;[ \t]*q=[0-9.]+)?(?:[ \t]*,[ \t]*|$))+)$`)
 

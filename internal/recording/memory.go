@@ -219,7 +219,7 @@ func (c *conversations) place(s said, fresh string) string {
 	return chain
 }
 
-// rememberAnswer remembers how a conversation looks after the last message of an answer. Of calls to which the provider gave no ids, programs make ids of their own.
+// rememberAnswer remembers how a conversation looks after the last message of an answer. Programs make ids for calls to which the provider gave none.
 func (c *conversations) rememberAnswer(agent string, b beginning, chain string) {
 	c.remember(state{agent, b.sum}, chain)
 	if slices.ContainsFunc(b.message.ToolCalls, func(call convo.ChatToolCall) bool { return strings.HasPrefix(call.ID, convo.Numbered) }) {
@@ -359,8 +359,8 @@ const (
 // unknownChange begins what a record says if a list of tools was not compared with the one before.
 const unknownChange = "whether a tool is defined as it was before: "
 
-// watched compares the answer to a tools/list with what is remembered of the server, seals each change and remembers the answer. done must be called when the act is sealed; nil: it has no such
-// answer. If the answer, or what is remembered, cannot be read, the act says that nobody can know what changed; in the second case, the list takes its place.
+// watched compares the answer to a tools/list with what is remembered of the server, seals each change and remembers the answer. Call done when the act
+// is sealed; nil: it has no such answer. If the answer, or what is remembered, is unreadable, the act says that changes are unknown; the list replaces the latter.
 //
 // It comes before the list's own record: if a change cannot be sealed, closed mode neither hands the list out nor says that it did. In open mode the list
 // passes, and its record says what is not known. What could not be sealed is found again with the next list. The error may also say that other answers of the

@@ -27,7 +27,7 @@ type Log interface {
 	// Seal makes a draft durable, and returns the digest of its record. Its error has api.ErrConflict in its chain if the log has another record
 	// with its id.
 	Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error)
-	// Last returns the digest of the last record of a chain and the time that it claims, or zero if the log has no such chain. The time is zero if what the record says is gone.
+	// Last returns the digest of a chain's last record and the time that it claims, or zero if there is no such chain. The time is zero if the content is gone.
 	Last(ctx context.Context, chain string) (evidence.Digest, time.Time, error)
 	// Has reports whether the log has a record with this id.
 	Has(ctx context.Context, recordID string) (bool, error)
@@ -306,7 +306,7 @@ func (r *Recorder) sealEvent(ctx context.Context, id, chain string, now time.Tim
 	return payload.Time(), once(err)
 }
 
-// beat seals heartbeats, so that silence has a date. Each names the time of the sign of life before it, the start or a heartbeat: so a reader knows those of one process, where several have one name.
+// beat seals heartbeats, so that silence has a date. Each names the time of the start or heartbeat before it: so a reader can separate processes of one name.
 func (r *Recorder) beat(ctx context.Context) {
 	for every(ctx, r.Heartbeat) {
 		calls := r.calls.Swap(0)

@@ -138,7 +138,7 @@ func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unre
 	if err != nil {
 		return err
 	}
-	r.Tell.Error("the journal of a recorder that died is damaged: calls that began in the lines that cannot be read are unknown, and the log says so; all others are sealed",
+	r.Tell.Error("the journal of a recorder that died is damaged: calls in its unreadable lines are unknown, and the log says so; all others are sealed",
 		"recorder", about.Recorder, "parts", len(unreadable), "kept", kept)
 	if len(missed) > 0 {
 		reason := fmt.Sprintf("the journal of the recorder %s, which died, has damaged lines: each may be a call of which nothing else is known", evidence.Abbreviate(cmp.Or(about.Recorder, r.Name)))

@@ -53,8 +53,8 @@ func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) e
 
 // bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
 func bare(a observed.Act, why error) observed.Act {
-	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
-		At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
+	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage,
+		Fidelity: a.Fidelity, Protocol: a.Protocol, At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
 		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}
 	if a.Upstream != nil {
 		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}

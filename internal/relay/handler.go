@@ -292,7 +292,7 @@ func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.H
 	case length == 0 && slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, req.Method):
 		out.Body = http.NoBody // or Go would send it in chunks
 	case length == 0:
-		out.TransferEncoding = []string{"identity"} // Go would look for a fifth of a second whether there is a body. With http.NoBody, it would repeat a GET that failed
+		out.TransferEncoding = []string{"identity"} // Go would wait 200 ms for a body. With http.NoBody, it would repeat a failed GET
 	}
 	return out.WithContext(ctx)
 }

@@ -248,10 +248,10 @@ func onward(header, came http.Header, upgrade string) {
 
 // shownHeaders are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
 var shownHeaders = map[string]bool{
-	"A2a-Extensions": true, "A2a-Version": true, "Accept": true, "Accept-Encoding": true, "Anthropic-Beta": true, "Anthropic-Version": true, "Content-Encoding": true,
-	"Content-Type": true, "Idempotency-Key": true, "Mcp-Method": true, "Mcp-Protocol-Version": true, "Openai-Beta": true, "Openai-Organization": true,
-	"Openai-Project": true, "Traceparent": true, "User-Agent": true, "X-Client-Request-Id": true, "X-Request-Id": true, "X-Stainless-Retry-Count": true,
-	"X-Stainless-Timeout": true,
+	"A2a-Extensions": true, "A2a-Version": true, "Accept": true, "Accept-Encoding": true, "Anthropic-Beta": true, "Anthropic-Version": true,
+	"Content-Encoding": true, "Content-Type": true, "Idempotency-Key": true, "Mcp-Method": true, "Mcp-Protocol-Version": true,
+	"Openai-Beta": true, "Openai-Organization": true, "Openai-Project": true, "Traceparent": true, "User-Agent": true, "X-Client-Request-Id": true,
+	"X-Request-Id": true, "X-Stainless-Retry-Count": true, "X-Stainless-Timeout": true,
 
 	"Apim-Request-Id": true, "Cf-Ray": true, "Date": true, "Openai-Processing-Ms": true, "Openai-Version": true, "Request-Id": true, "Retry-After": true,
 	"X-Ms-Request-Id": true, "X-Should-Retry": true,
@@ -259,8 +259,8 @@ var shownHeaders = map[string]bool{
 
 // shownParameters are the parameters of queries that a witness may see.
 var shownParameters = map[string]bool{
-	"A2A-Version": true, "after": true, "alt": true, "api-version": true, "before": true, "beta": true, "include": true, "include[]": true, "limit": true, "order": true,
-	"pageSize": true, "pageToken": true, "starting_after": true, "stream": true,
+	"A2A-Version": true, "after": true, "alt": true, "api-version": true, "before": true, "beta": true, "include": true, "include[]": true, "limit": true,
+	"order": true, "pageSize": true, "pageToken": true, "starting_after": true, "stream": true,
 }
 
 // shownOf returns what of a header a witness may see.

@@ -364,7 +364,7 @@ func problemOf(err error) *api.Problem {
 		field, hint = link.Field(), "docs/format.md has the rules by which records follow each other; nothing was recorded"
 	} else if errors.Is(err, ledger.ErrNotAdmitted) {
 		err = fmt.Errorf("%w: %w", api.ErrForbidden, ledger.ErrNotAdmitted)
-		field, hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access grant --chain'; or give the chain a name of its own; nothing was recorded"
+		field, hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access grant --chain'; or use another; nothing was recorded"
 	} else if tooLarge, is := errors.AsType[*http.MaxBytesError](err); is {
 		err = fmt.Errorf("%w: a body has at most %d bytes here", api.ErrTooLarge, tooLarge.Limit)
 	} else if refused, is := errors.AsType[*evidence.FieldError](err); is {

@@ -56,7 +56,7 @@ func newMetrics(c gaugeSources) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: counter("jurat_http_requests_total", "Answered requests.", "route", "status"),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_http_request_seconds", Help: "How long answers took; of streams, how long they ran.",
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_http_request_seconds", Help: "How long answers took, and how long streams ran.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
 		seals:    counter("jurat_records_sealed_total", "Records that were sealed or accepted over HTTP.", "action_type"),
 		refusals: counter("jurat_requests_refused_total", "Requests that were refused, and why.", "route", "problem"),
@@ -137,7 +137,7 @@ func (m *metrics) witnesses(c *gaugeSources) {
 	gauge(m, "jurat_log_cosigned_records", "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses.",
 		kept(func(k *witness.Cosigning) int64 { return k.Size }))
 	gauge(m, "jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) int64 { return int64(k.Cosigned()) }))
-	gauge(m, "jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) int64 { return int64(k.Quorum) }))
+	gauge(m, "jurat_log_quorum", "Witnesses that must cosign a checkpoint for it to count.", kept(func(k *witness.Cosigning) int64 { return int64(k.Quorum) }))
 }
 
 // Untold adds the gauge of messages that the webhook has not taken yet. Call it once.
@@ -217,8 +217,8 @@ func NewTrialMetrics(now time.Time) *TrialMetrics {
 	t := &TrialMetrics{began: now, heard: map[string]int64{}, models: map[string]bool{},
 		verdicts: counter("jurat_verdicts_total", "Verdicts of juries in this process.", "position"),
 		absences: counter("jurat_juror_absences_total", "Answers that jurors and judges did not give in this process.", "reason"),
-		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_juror_answer_seconds", Help: "How long a seat took for an answer or for giving none, with repetitions and waits, by the seat's model.",
-			Buckets: []float64{.01, .1, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300}}, []string{"model"}),
+		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_juror_answer_seconds", Help: "How long a seat took for an answer or for " +
+			"giving none, with repetitions and waits, by the seat's model.", Buckets: []float64{.01, .1, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300}}, []string{"model"}),
 		cost: counter("jurat_juror_cost_dollars_total", "What the answers cost in US dollars by the operator's price table, by the seat's model.", "model"),
 	}
 	for _, position := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {

@@ -29,7 +29,7 @@ func (s *Server) routes() []Route {
 		entries = Anyone
 	}
 	ended := Parameter{"ended", "1: what has ended and all sessions, too"}
-	query := []Parameter{{"ca", "the agent is the one whose keys the CA of this name certified; needed where the trust file has several and none of the agent's keys"}}
+	query := []Parameter{{"ca", "the name of the CA that certified the agent's keys; needed if the trust file has several and none of the agent's keys"}}
 	trials, records := parametersOf(find.TrialParameters()), parametersOf(find.RecordParameters())
 	search := parametersOf(find.RecordingParameters())
 	after := []Parameter{{"after", "The seq of the last event that you have: later events are sent. Without it, all events are sent."}}
@@ -75,7 +75,7 @@ func (s *Server) routes() []Route {
 			"The answer that is finally given: what the named review approved, signed with the agent's key.",
 			Options{Heavy: true, In: api.Delivery{}, Out: Record, Status: http.StatusCreated}},
 		{"POST /v1/submissions/{id}/take", API, assigners, s.entered(http.StatusOK, withBody(s.postTaking)),
-			"Take a trial that waits for a person: others see who means to decide on it. An operator can assign it to another reviewer. It hinders nobody from deciding, and ends with the next decision.",
+			"Take a waiting trial: others see who means to decide on it. An operator can assign it to another reviewer. All may still decide; a decision ends it.",
 			Options{In: api.Taking{}, Out: api.Submission{}}},
 		{"POST /v1/submissions/{id}/give-back", API, assigners, s.entered(http.StatusOK, withBody(s.postGivingBack)),
 			"Give back a trial that was taken. The reviewer who has it and operators may.", Options{In: api.GivingBack{}, Out: api.Submission{}}},
@@ -86,11 +86,11 @@ func (s *Server) routes() []Route {
 			"The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",
 			Options{Heavy: true, Out: api.Listing{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of records: 1 to 500, by default 100"}, {"chain", "only records of this chain"}}}},
 		{"GET /v1/agents/{name}/reputation", API, Readers, answered(s.reputationOf),
-			"How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
+			"How an agent's sealed records were judged, by this installation's trust file and the default policy: see jurat reputation --json and docs/reputation.md.",
 			Options{Heavy: true, Shared: true, Out: reputation.View{}, Query: query}},
 		{"GET /v1/agents/{name}/conduct", API, Overseers, s.getConduct,
-			"What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
-			Options{Heavy: true, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}, Media: bundleLines}},
+			"An agent's records and the case files of trials that judged it, as bundles, one in a line. With the log's entries, jurat reputation --log needs no more.",
+			Options{Heavy: true, Query: []Parameter{{"size", "only what the log had at this size, such as a checkpoint's; without it, all"}}, Media: bundleLines}},
 		{"GET /agents/{name}", Page, Readers, shown(s, s.agentPage), "An agent's reputation.", Options{Heavy: true, Query: query}},
 		{"GET /v1/trials", API, SignedIn, answered(s.getTrials), "Trials that match, with counts of what the caller may read: a submitter finds its own.",
 			Options{Heavy: true, Out: api.TrialList{}, Query: trials}},
@@ -127,7 +127,7 @@ func (s *Server) routes() []Route {
 			"Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
 			Options{In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
 		{"GET /v1/submissions", API, SignedIn, answered(s.listSubmissions), "Submissions, the newest first: a submitter sees its own.",
-			Options{Out: api.Submissions{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
+			Options{Out: api.Submissions{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "how many at most: 1 to 500, by default 100"}}}},
 		{"GET /v1/submissions/{id}", API, Readers, answered(s.getSubmission),
 			"A submission: its state, the jury's positions, and the result if there is one.",
 			Options{Heavy: true, Shared: true, Out: api.Submission{}, May: s.readsTrial}},

@@ -236,7 +236,7 @@ func (a *Act) RecordID(agent string, otherContent bool) string {
 	return evidence.RecordIDFor("", words...) // not the sender's time: an account with another one is of the same span
 }
 
-// Conversation is what the sender calls the conversation, as the name of a chain may have it, which cannot be erased: of a text that is no name of one word its digest, and named is false.
+// Conversation returns the sender's name for the conversation, or its digest and false if it is no name of one word: the names of chains cannot be erased.
 func (a *Act) Conversation() (name string, named bool) {
 	if a.Dialogue == "" || observed.IsPlain(a.Dialogue) {
 		return a.Dialogue, true
@@ -301,7 +301,7 @@ const (
 // ErrLarge says that a body is within its bytes, and has more in it than is read.
 var ErrLarge = errors.New("more than is read at once")
 
-// Decode reads a body. Of a body in JSON, Either reads both signals. Its errors say what is not as the protocol has it. An error has ErrLarge in its chain if the sender may send less at a time.
+// Decode reads a body; in JSON, Either reads both signals. Its errors say what breaks the protocol. They wrap ErrLarge if the sender may send less at a time.
 func Decode(signal Signal, encoding Encoding, body []byte) (*otlp.Data, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("%d bytes: %w: at most %d", len(body), ErrLarge, MaxBody)

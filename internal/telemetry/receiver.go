@@ -147,7 +147,7 @@ func (r *Receiver) failed(q *question, err error) (status int) {
 
 func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, error) {
 	if q.signal == "" {
-		return nil, refuse(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics; an exporter by gRPC needs OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+		return nil, refuse(http.StatusNotFound, "unknown path: want /v1/traces, /v1/logs or /v1/metrics; with gRPC, set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 	}
 	if q.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -159,7 +159,7 @@ func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, e
 	case err == nil && media == "application/json":
 		q.encoding = JSON
 	default:
-		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %.100q: send application/x-protobuf or application/json", q.Header.Get("Content-Type"))
+		return nil, refuse(http.StatusUnsupportedMediaType, "content type %.100q: send application/x-protobuf or application/json", q.Header.Get("Content-Type"))
 	}
 	a.encoding = q.encoding
 	return r.take(w, q)
@@ -209,7 +209,7 @@ func (r *Receiver) agentOf(req *http.Request) (string, error) {
 	token, is := strings.CutPrefix(req.Header.Get("Jurat-Agent"), "Bearer ")
 	switch {
 	case req.Header.Get("Jurat-Agent") == "" && r.Agent == "" && len(r.Services) == 0:
-		return "", refuse(http.StatusUnauthorized, "nobody says which agent this is: send the header 'Jurat-Agent: Bearer TOKEN'; exporters take it from OTEL_EXPORTER_OTLP_HEADERS")
+		return "", refuse(http.StatusUnauthorized, "the agent is unknown: send 'Jurat-Agent: Bearer TOKEN'; exporters take it from OTEL_EXPORTER_OTLP_HEADERS")
 	case req.Header.Get("Jurat-Agent") == "":
 		return "", nil
 	case !is || r.WhoIs == nil:
@@ -420,8 +420,8 @@ func (a *answer) done(told *Told) {
 func reasons(told *Told) string { return strings.Join(told.Reasons, "; ") }
 
 // codes are those of google.rpc.Status. The protocol says that receivers may leave them out.
-var codes = map[int]int32{http.StatusBadRequest: 3, http.StatusNotFound: 5, http.StatusForbidden: 7, http.StatusRequestEntityTooLarge: 8, http.StatusMethodNotAllowed: 12, http.StatusUnsupportedMediaType: 12,
-	http.StatusInternalServerError: 13, http.StatusServiceUnavailable: 14, http.StatusUnauthorized: 16}
+var codes = map[int]int32{http.StatusBadRequest: 3, http.StatusRequestEntityTooLarge: 8, http.StatusMethodNotAllowed: 12, http.StatusUnsupportedMediaType: 12,
+	http.StatusInternalServerError: 13, http.StatusServiceUnavailable: 14, http.StatusUnauthorized: 16, http.StatusForbidden: 7, http.StatusNotFound: 5}
 
 // retryAfter is how many seconds a sender should wait.
 const retryAfter = 2

@@ -195,8 +195,8 @@ func (l *List) about(certificate *x509.Certificate) (claim, bool) {
 	}
 	// Lists drop expired certificates, so the absence of one proves nothing.
 	if expired := certificate.NotAfter.Before(found.from); expired && (l.expired.IsZero() || l.expired.After(certificate.NotAfter)) {
-		found.err = fmt.Errorf("%s need not name it any longer: the certificate of %q had expired on %s; give a list of before that, and its time as the moment of checking",
-			found.name, certificate.Subject, utc(certificate.NotAfter))
+		found.err = fmt.Errorf("%s need not name it any longer: the certificate of %q had expired on %s; "+
+			"give a list of before that, and its time as the moment of checking", found.name, certificate.Subject, utc(certificate.NotAfter))
 	}
 	return found, true
 }

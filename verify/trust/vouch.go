@@ -203,8 +203,8 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 			}
 		case !at.IndependentlyBefore(known.entry.since):
 			// A thief of the key may have the operator's clock, too, and could backdate with both.
-			return Vouching{CA: ca, Rule: "revoked", Err: fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
-				certificate.Subject, utc(known.entry.since))}
+			return Vouching{CA: ca, Rule: "revoked", Err: fmt.Errorf("the certificate of %q is revoked from %s on, "+
+				"and no independent authority proves that it existed before", certificate.Subject, utc(known.entry.since))}
 		default:
 			best.Revoked = known.entry.after(certificate, *at.Independent).Later(best.Revoked)
 		}

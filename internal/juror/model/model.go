@@ -252,9 +252,9 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	if priced || refused {
 		spent = cost
 	} // else the cost is unknown, so the whole reserve counts as spent
-	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), Version: llm.Clean(answer.Version), FinishReason: llm.Clean(answer.FinishReason),
-		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost), Unpriced: !priced && !refused,
-		Latency: counted(latency.Milliseconds())})
+	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), Version: llm.Clean(answer.Version),
+		FinishReason: llm.Clean(answer.FinishReason), Retries: answer.Retries, InputTokens: counted(answer.Usage.Input),
+		OutputTokens: counted(answer.Usage.Output), Cost: counted(cost), Unpriced: !priced && !refused, Latency: counted(latency.Milliseconds())})
 	return answer, err
 }
 

@@ -86,7 +86,7 @@ func (r *reading) acting(p juror.Pattern, breaks func(verbs set, at string) func
 
 var (
 	usedUp = juror.NewPattern(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in|past|over)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
-	useKey = juror.NewPattern(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
+	useKey = juror.NewPattern(`(?i)^((event_?)?date|(departure|start|scheduled|appointment|pick_?up|collection|begin|check_?in|expir).*|time|valid_?(until|to))$`)
 	// Names of dates on which something is made or known, and not used.
 	notUse = juror.NewPattern(`(?i)birth|dob|creat|issu|order|purchas|book|join|sign|updat|last|since|due|regist|fil|open|transact|hire|return|paid|pay`)
 )
@@ -252,8 +252,8 @@ func priceWrong(r *reading) (found []jury.Finding) {
 			}
 		}
 		if k.failed && aboutMoney().MatchString(k.result.Text) && slices.ContainsFunc(k.args, func(l leaf) bool { return makesUp(l.amount(), announced) }) {
-			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-				Explanation: fmt.Sprintf("The user had agreed to an amount announced in message %d, and the call with it fails for the amount (%q).", a.Number, clip(k.result.Text))})
+			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major, Explanation: fmt.Sprintf(
+				"The user had agreed to an amount announced in message %d, and the call with it fails for the amount (%q).", a.Number, clip(k.result.Text))})
 		}
 	}
 	return found
@@ -284,8 +284,8 @@ func (l leaf) amount() float64 {
 
 // otherAmount returns the amount with which a call differs from an earlier one, which had an announced one there.
 func otherAmount(before, k *call, announced []float64) (leaf, bool) {
-	for i, l := range k.args {
-		if i < len(before.args) && before.args[i].key == l.key && makesUp(before.args[i].amount(), announced) && !math.IsNaN(l.amount()) && !makesUp(l.amount(), announced) {
+	for i, l := range k.args[:min(len(k.args), len(before.args))] {
+		if before.args[i].key == l.key && makesUp(before.args[i].amount(), announced) && !math.IsNaN(l.amount()) && !makesUp(l.amount(), announced) {
 			return l, true
 		}
 	}
@@ -429,8 +429,8 @@ func proposesAct(text string) bool {
 
 var (
 	broken = juror.NewPattern(`(?i)\b(?:it|that|this|they|which|still|and|but|phone|which)\b[^.!?,\n]{0,30}(?:\b(?:not|no longer|never|cannot)\b|n't\b)[^.!?,\n]{0,20}\b(?:work\w*|fix\w*|resolv\w*|connect\w*|load\w*|open\w*|start\w*|right|correct|help\w*|change[ds]?|solve[ds]?|go through|gone through)\b|\bstill (?:broken|failing|fails|down|wrong|slow|the same|stuck|crash\w*|having|getting|get|see|seeing|no|shows?|says?|missing|unable|can't|cannot|can not|have (?:the|no))\b|\bsame (?:problem|error|issue|message|result)\b|\b(?:did|does|do|has|have)(?: not|n't) (?:work|help|fix|solve|change)\w*\b|\bnot what i (?:asked|wanted|meant|ordered)\b|\bno (?:luck|change|improvement)\b|\bkeeps? (?:failing|crashing|dropping|saying)\b|\b(?:that's|that is|this is) (?:wrong|incorrect|not right|not correct)\b` +
-		`|(?:^|[.!?,;\n]\s*|\b(?:it|that|this|they|and|but) )still (?:(?:does|is|was|wo|did|has)(?:n'?t| not)\b|not (?:there|here|arrived|through|showing|back|done|fixed|work\w*)\b)` +
-		`|(?:^|[.!?,;\n]\s*)(?:it'?s |that'?s |and |but )?(?:not working|no good)\b`)
+		`|(?:^|[.!?,;\n]\s*|\b(?:it|that|this|they|and|but) )still (?:(?:does|is|was|wo|did|has)(?:n'?t| not)\b` +
+		`|not (?:there|here|arrived|through|showing|back|done|fixed|work\w*)\b)|(?:^|[.!?,;\n]\s*)(?:it'?s |that'?s |and |but )?(?:not working|no good)\b`)
 	// An answer of a few words, which may also answer a question.
 	shortNo = juror.NewPattern(`(?i)(?:^|[.!?,;\n]\s*)(?:no,? )?(?:it|that|this|they) (?:still )?(?:is|does|did|has|was|wo|are|do)(?:n'?t| not)\W*$`)
 	mended  = juror.NewPattern(`(?i)^\s*if |\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)

@@ -61,8 +61,8 @@ func injectionFollowed(r *reading) []jury.Finding {
 
 var (
 	// delegates matches words by which a user lets a text decide what is done.
-	delegates = juror.NewPattern(`(?i)\b(?:do|follow|act (?:up)?on|carry out|execute|perform|complete|process|handle|work (?:through|on)|take care of|deal with|go through` +
-		`|implement|resolve|finish|apply|fix|solve|address)\b[^.!?\n]{0,60}\b(?:it|they|says?|said|asks?|asked|wants?|instructions?|steps?|tasks?|to-?dos?|list|notes?|tickets?|issues?|e?-?mails?|messages?|requests?|guide|file|document|page|plan|described|written|actions?|inbox|queue|form|letter|memo|readme|runbook|procedure|orders?|everything)\b|\bwhatever (?:it|he|she|they) (?:say|want|ask)s?\b|\bas (?:described|instructed|requested|specified|written|told)\b`)
+	delegates = juror.NewPattern(`(?i)\b(?:do|follow|act (?:up)?on|carry out|execute|perform|complete|process|handle|work (?:through|on)|take care of|deal with` +
+		`|go through|implement|resolve|finish|apply|fix|solve|address)\b[^.!?\n]{0,60}\b(?:it|they|says?|said|asks?|asked|wants?|instructions?|steps?|tasks?|to-?dos?|list|notes?|tickets?|issues?|e?-?mails?|messages?|requests?|guide|file|document|page|plan|described|written|actions?|inbox|queue|form|letter|memo|readme|runbook|procedure|orders?|everything)\b|\bwhatever (?:it|he|she|they) (?:say|want|ask)s?\b|\bas (?:described|instructed|requested|specified|written|told)\b`)
 	// obeying matches words by which a user tells the agent to do what a text says, even one that speaks to the agent.
 	obeying = juror.NewPattern(`(?i)\b(?:do|follow|carry out|execute|perform|complete|act on|apply|implement|work through)\b(?:[^.!?\n]|\.\w){0,60}\b(?:says?|said|asks?|instructions?|steps?|tasks?|to-?dos?|described|written|listed|runbook|guide|notes?|checklist)\b`)
 )
@@ -165,9 +165,9 @@ var (
 	opening   = juror.NewPattern(`(?i)^\W*(?:(?:also|then|first|next|now|and|or|so|just|simply|directly|finally|afterwards|go ahead and),? )*([a-z]+) (?:the|an?|my|our|your|his|her|their|this|that|these|those|all|any|every|each|me|him|it|them|us|to|up|back|out|in|at|one|two|both|another|everything|[$€£"'“(@+\d]\S*|\S*[\d_@/]\S*)(?:\W|$)`)
 	inflected = juror.NewPattern(`(?:ed|ing|s|ly)$`)
 	// noVerb are words that begin sentences that tell: they have their verb later, or none.
-	noVerb = setOf(`the a an this that these those it he she they we you i is are was were be been has have had do does did will would can could may might must shall should
-		in on at by for from with without within of to as about after before during until since under over between through into onto upon per via near
-		and or but if when while because although though unless where which who what how why whose than then so not no only also there here all any each every
+	noVerb = setOf(`the a an this that these those it he she they we you i is are was were be been has have had do does did will would can could may might must
+		shall should in on at by for from with without within of to as about after before during until since under over between through into onto upon per via
+		near and or but if when while because although though unless where which who what how why whose than then so not no only also there here all any each every
 		both some many most more few less much other another such same up out off down back back available due next last new old open valid`)
 )
 

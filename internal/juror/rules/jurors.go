@@ -468,8 +468,8 @@ func statement(b jury.Brief, took, refused []heard, before, now jury.Opinion) st
 func reasoning(took []heard, now jury.Opinion) string {
 	switch most := decisive(now.Findings); {
 	case len(took) > 0:
-		return fmt.Sprintf("Taken over from other jurors after the quotations were checked against the evidence: %s. The position follows from the gravest finding, which is %s.",
-			count(len(took), "finding"), most[0].Severity)
+		return fmt.Sprintf("Taken over from other jurors after the quotations were checked against the evidence: %s. "+
+			"The position follows from the gravest finding, which is %s.", count(len(took), "finding"), most[0].Severity)
 	case len(most) > 0:
 		return fmt.Sprintf("The position rests on message %d (“%s”), unchanged.", most[0].Message, short(most[0].Quote))
 	}

@@ -274,8 +274,8 @@ func anyOf(words []string, s set) bool {
 }
 
 var (
-	errorText = juror.NewPattern(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden|not found|internal|service|gateway|conflict|too many)` +
-		`|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
+	errorText = juror.NewPattern(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden` +
+		`|not found|internal|service|gateway|conflict|too many)|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
 	notFound   = juror.NewPattern(`(?i)\b(not found|does not exist|no such|timed out|permission denied|is invalid)\b`)
 	badStatus  = setOf(`error failed failure denied declined rejected timeout timed_out unauthorized forbidden unavailable invalid not_found aborted`)
 	noError    = setOf(`<nil> [] false 0 none`)
@@ -374,7 +374,7 @@ func (r *record) text(name string) string { return scalar(r.fields[name]) }
 func isID(name, value string) bool {
 	words := nameWords(name)
 	return len(words) > 0 && slices.Contains([]string{"id", "number", "no"}, words[len(words)-1]) ||
-		len(value) <= 20 && !strings.ContainsAny(value, " .:") && (hasDigit(value) || strings.ContainsAny(value, "_-")) && strings.IndexFunc(value, unicode.IsLetter) >= 0
+		len(value) <= 20 && !strings.ContainsAny(value, " .:") && strings.ContainsAny(value, "_-0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
 }
 
 // recordsOf returns the objects of a result, each before those inside it. Deeper ones are parts of others, and no records.

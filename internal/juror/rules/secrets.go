@@ -28,7 +28,7 @@ var secretShapes = []struct {
 
 var (
 	placeholder = juror.NewPattern(`(?i)your|example|xxx|\*\*|•|<|\.\.\.|…|placeholder|changeme|dummy|sample|redacted|\$\{`)
-	secretKey   = juror.NewPattern(`(?i)^(?:password|passwd|passphrase|pwd|client_?secret|secret_?key|private_?key|api_?key|access_?token|auth_?token|credentials?)$`)
+	secretKey   = juror.NewPattern(`(?i)^(?:password|passwd|passphrase|pwd|client_?secret|(?:secret|private|api)_?key|(?:access|auth)_?token|credentials?)$`)
 	forGuests   = juror.NewPattern(`(?i)wi-?fi|wlan|ssid|network|guest|visitor|one.?time|temporary`)
 
 	confidential = juror.NewPattern(`(?i)\b(do not|don't|never|must not|not to) (?:be )?(reveal|share|disclose|tell|told|give|show|expose|pass)(?:d|n)?\b|\b(confidential|internal only|not to be (shared|disclosed)|for staff only)\b`)

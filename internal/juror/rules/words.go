@@ -126,8 +126,8 @@ var (
 		book reserve create add make place order purchase buy sell rent schedule register enroll insert submit apply open subscribe file
 		request confirm extend renew dispatch assign
 		send ship deliver email notify post publish message share forward reply upload invite
-		pay transfer wire charge refund withdraw deposit issue redeem credit reimburse donate
-		settle waive pause unpause bump record release attach detach toggle put link unlink unassign archive dispute accept reject decline prescribe dispense process swap
+		pay transfer wire charge refund withdraw deposit issue redeem credit reimburse donate settle waive
+		pause unpause bump record release attach detach toggle put link unlink unassign archive dispute accept reject decline prescribe dispense process swap
 		return exchange enable activate approve grant unlock unblock reset resume restore deploy merge push commit install restart`)
 	alsoNouns = setOf(`order return refund transfer charge credit exchange request schedule message file book post register`)
 	readNouns = setOf(`status lookup details info information history eligibility availability options`)

@@ -274,16 +274,16 @@ const (
 	DamageKeyEvents    Kind = "key_events: the log's key events contradict each other, or cannot be read"
 	DamageStore        Kind = "store: the database reports a problem"
 	DamageExpired      Kind = "expired_without_act: the content of a record was removed, but no act in the log says so"
-	DamageNotExpired   Kind = "not_expired: an act says that records were deleted, but some of them or their briefs are still there: 'jurat log expire' completes the deletion"
+	DamageNotExpired   Kind = "not_expired: an act says that records were deleted, but some or their briefs remain: 'jurat log expire' completes the deletion"
 
 	DamageBrief Kind = "brief: the record's brief or its search keys differ from the record; the record is intact: 'jurat log fsck --reindex' makes them again"
 
 	DamageApartLost    Kind = "apart_lost: a text that was sealed apart is missing, but no act says that it was erased; the record still proves all that it proved"
 	DamageApartChanged Kind = "apart_changed: a text that was sealed apart cannot be read, or does not fit the record's commitment"
-	DamageApart        Kind = "apart_store: the file that keeps the texts is damaged: texts that are named as changed may be in that part, and more may be there that belong to no record"
-	DamageNotErased    Kind = "not_erased: an act says that this text was erased, but a part of it is there: a backup was restored, or a crash interrupted the erasure"
+	DamageApart        Kind = "apart_store: the file of the texts is damaged: texts named as changed may be in that part, and also texts that belong to no record"
+	DamageNotErased    Kind = "not_erased: an act says that this text was erased, but a part is there: a backup was restored, or a crash interrupted the erasure"
 	DamageErasing      Kind = "erasure_begun: an erasure was begun but is not complete"
-	DamageOrphan       Kind = "apart_orphan: it belongs to no record in the log: a crash left it, or its record was being sealed during this check; it proves nothing and does no harm"
+	DamageOrphan       Kind = "apart_orphan: no record has it: a crash left it, or its record was just being sealed; it proves nothing and does no harm"
 )
 
 func (k Kind) String() string { name, _, _ := strings.Cut(string(k), ":"); return name }

@@ -187,8 +187,8 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 	// SQLite does not wait for locks (_busy_timeout), because it knows no contexts: see retry.
 	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of
 	// pages.
-	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedAt), "secure_delete(1)"},
-		"_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"},
+		"_error_rc": {"1"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedAt), "secure_delete(1)"}}
 	s := newStore(absolute, form)
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err

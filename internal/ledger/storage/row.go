@@ -289,7 +289,7 @@ func (p *packer) unpack(ctx context.Context, row *Row) error {
 	if row.Packed.Dictionary != Plain {
 		c, err := p.codec(ctx, row.Packed.Dictionary)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
-			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %v", row.Packed.Dictionary, err) // the row is there: whoever asks is not to take it for one that is not
+			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %v", row.Packed.Dictionary, err) // not %w: the row itself is there
 			return nil
 		}
 		if err != nil {

@@ -101,9 +101,9 @@ func newReader(c Call) *reader {
 
 // fill writes an answer with the members that the schema has.
 func (r *reader) fill(position string, percent int, change func(object)) string {
-	values := object{"requests": []any{}, "acts": r.acts(), "amounts": []any{}, "findings": []any{}, "statement": "I stay with what I said.", "reasoning": "Nothing new was said.",
-		"rationale": "I have read it all.", "levels": r.scores("levels", percent, 50), "axisScores": r.scores("axisScores", percent, 0), "position": position,
-		"confidence": 0.8, "evidenceCode": ""}
+	values := object{"requests": []any{}, "acts": r.acts(), "amounts": []any{}, "findings": []any{}, "statement": "I stay with what I said.",
+		"reasoning": "Nothing new was said.", "rationale": "I have read it all.", "levels": r.scores("levels", percent, 50),
+		"axisScores": r.scores("axisScores", percent, 0), "position": position, "confidence": 0.8, "evidenceCode": ""}
 	if code := codeLine.FindStringSubmatch(r.task); code != nil {
 		values["evidenceCode"] = code[1]
 	}

@@ -68,8 +68,8 @@ var openAIErrors = map[Failure]failure{
 
 // Compatible is OpenAI's older chat completions API, as many servers implement it.
 var Compatible = Vendor{Name: "Compatible", base: "/v1", path: "/chat/completions", header: "Authorization", turns: "/messages", wrong: wrongOpenAI,
-	members: map[string]take{"/model": model, "/stream": is(`false`), "/temperature": temperature, "/top_p": topP, "/seed": setting(math.MaxInt64, seedOf), "/max_tokens": limit(1),
-		"/messages/*/role": role("system", "user", "assistant"), "/messages/*/content": said, "/response_format/type": chatFormat,
+	members: map[string]take{"/model": model, "/stream": is(`false`), "/temperature": temperature, "/top_p": topP, "/seed": setting(math.MaxInt64, seedOf),
+		"/max_tokens": limit(1), "/messages/*/role": role("system", "user", "assistant"), "/messages/*/content": said, "/response_format/type": chatFormat,
 		"/response_format/json_schema/name": schemaName, "/response_format/json_schema/strict": anything,
 		"/response_format/json_schema/schema": schema(nil)},
 	needs: map[string][]string{"/response_format/json_schema": {"/response_format/json_schema/name", "/response_format/json_schema/schema"}},
@@ -83,8 +83,8 @@ var Compatible = Vendor{Name: "Compatible", base: "/v1", path: "/chat/completion
 		case r.Failure == CutOff:
 			reason = "length"
 		}
-		return object{"id": fmt.Sprintf("chatcmpl-%d", c.Number), "object": "chat.completion", "created": created, "model": r.Model, "system_fingerprint": "fp_44709d6fcb",
-			"choices": []any{object{"index": 0, "message": message, "logprobs": nil, "finish_reason": reason}},
+		return object{"id": fmt.Sprintf("chatcmpl-%d", c.Number), "object": "chat.completion", "created": created, "model": r.Model,
+			"system_fingerprint": "fp_44709d6fcb", "choices": []any{object{"index": 0, "message": message, "logprobs": nil, "finish_reason": reason}},
 			"usage": object{"prompt_tokens": r.Usage.Input, "completion_tokens": r.Usage.Output, "total_tokens": r.Usage.Input + r.Usage.Output,
 				"prompt_tokens_details": object{"cached_tokens": r.Usage.Cached}, "completion_tokens_details": object{"reasoning_tokens": r.Usage.Reasoning}}}
 	},
@@ -152,9 +152,9 @@ var anthropicErrors = map[Failure]failure{
 
 // Gemini is the Gemini API's generateContent.
 var Gemini = Vendor{Name: "Gemini", path: "/v1beta/models/%s:generateContent", header: "X-Goog-Api-Key", turns: "/contents", wrong: wrongGemini,
-	members: map[string]take{"/contents/*/role": role("user", "model"), "/contents/*/parts/*/text": said,
-		"/systemInstruction/role": anything, "/systemInstruction/parts/*/text": system, "/generationConfig/candidateCount": anything,
-		"/generationConfig/temperature": temperature, "/generationConfig/topP": topP, "/generationConfig/seed": setting(math.MaxInt32, seedOf), "/generationConfig/maxOutputTokens": limit(1),
+	members: map[string]take{"/contents/*/role": role("user", "model"), "/contents/*/parts/*/text": said, "/systemInstruction/role": anything,
+		"/systemInstruction/parts/*/text": system, "/generationConfig/candidateCount": anything, "/generationConfig/temperature": temperature,
+		"/generationConfig/topP": topP, "/generationConfig/seed": setting(math.MaxInt32, seedOf), "/generationConfig/maxOutputTokens": limit(1),
 		"/generationConfig/responseMimeType": is(`"application/json"`), "/generationConfig/responseJsonSchema": schema(geminiDialect)},
 	needs: map[string][]string{"/contents/*/parts/*": {"/contents/*/parts/*/text"}, "/systemInstruction/parts/*": {"/systemInstruction/parts/*/text"},
 		"/generationConfig/responseJsonSchema": {"/generationConfig/responseMimeType"}},
