@@ -252,7 +252,7 @@ type panelFlags struct {
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-3.8-flash." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat-lab calibrate'): what the method calibrated weighs votes by."`
 	Rounds        *int     `placeholder:"N" help:"The most rounds of discussion. Default: 3; 0 if only rules sit before a judge." env:"JURY_MAX_DISCUSSION_ROUNDS"`
-	Threshold     *float64 `placeholder:"X" help:"Agreement that ends discussion: 0.67 two of three, 1.0 all, 2.0 (default) none." env:"JURY_CONSENSUS_THRESHOLD"`
+	Threshold     *float64 `placeholder:"X" help:"Agreement that ends discussion: 0.67: two of three, 1: all, 2 (default): never." env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
 	CostCeiling   *float64 `placeholder:"USD" help:"Cost of all calls, above 0, that ends the trial as inconclusive. Default: no limit." env:"JURAT_COST_CEILING"`
 }

@@ -264,7 +264,7 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 }
 
 type witnessCmd struct {
-	Init string `xor:"what" placeholder:"NAME" help:"Make the witness's key, and print what others need. NAME: its address, such as witness.example/w1."`
+	Init string `xor:"what" placeholder:"NAME" help:"Make the witness's key, and print what others need. NAME: its URL without https://, such as witness.example/w1."`
 	Key  bool   `xor:"what" help:"Print the witness's verifier key."`
 	List bool   `xor:"what" help:"List what the witness has cosigned last of each log."`
 	witnessFolder
