@@ -135,8 +135,8 @@ type backupCmd struct {
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.File, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
-	left, _ := filepath.Glob(c.File + ".unfinished-*") // a name with * or [ may only hide what is left
-	io.tellIf(err == nil && len(left) > 0, "left by a killed backup, or of one that runs: %s: private keys are in it; delete it", strings.Join(left, ", "))
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.File), "*.unfinished-*")) // a folder with * or [ in its name may only hide what is left
+	io.tellIf(len(left) > 0, "left by a killed backup, or of one that runs: %s: private keys are in it; delete it", strings.Join(left, ", "))
 	return c.answer(io, m, err, func(p *printer) {
 		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
 	})

@@ -81,15 +81,15 @@ func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest
 		return nil, err
 	}
 	for range maxBackups {
-		m = &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), ApartKeys: o.ApartKeys}
-		if err = at.backup(ctx, m, o); !errors.Is(err, errChanged) {
+		m = &BackupManifest{Format: BackupFormat, Log: log.Name(), ApartKeys: o.ApartKeys}
+		if err = at.backup(ctx, c, m, o); !errors.Is(err, errChanged) {
 			break
 		}
 	}
 	return m, err
 }
 
-func (p *place) backup(ctx context.Context, m *BackupManifest, o BackupOrder) (err error) {
+func (p *place) backup(ctx context.Context, c Config, m *BackupManifest, o BackupOrder) (err error) {
 	if err := absent(o.To); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (p *place) backup(ctx context.Context, m *BackupManifest, o BackupOrder) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
 	stop := p.watch(draft, o.Progress)
-	err = p.pack(ctx, draft, m)
+	err = p.pack(ctx, c, draft, m)
 	stop()
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (p *place) watch(draft string, progress func(done, total int64)) (stop func
 }
 
 // pack makes the backup in a folder, in an order that makes it consistent. What is a link is refused before the log is copied.
-func (p *place) pack(ctx context.Context, draft string, m *BackupManifest) error {
+func (p *place) pack(ctx context.Context, c Config, draft string, m *BackupManifest) error {
 	for _, name := range []string{DatabaseFile, sqlite.ValuesFile} {
 		if err := regular(p.Dir, name); p.Database == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -171,12 +171,15 @@ func (p *place) pack(ctx context.Context, draft string, m *BackupManifest) error
 		return err
 	}
 	if err := sqlite.MakeBackup(ctx, file, func(d *sqlite.Draft, head storage.Head) (string, error) {
+		m.Made = clock(c)().UTC().Format(time.RFC3339) // no record is newer
 		m.Size, m.Root = head.Size, base64.StdEncoding.EncodeToString(head.Root[:])
 		about, err := json.Marshal(m)
 		if err != nil {
 			return "", err
 		}
-		put := func(name string, content io.Reader) error { return d.Put(ctx, name, content) }
+		put := func(name string, content io.Reader) error {
+			return errors.Join(checkName(name), d.Put(ctx, name, content))
+		}
 		if err := p.each(ctx, slices.Concat(standing, growing), after.of(put)); err != nil {
 			return "", err
 		}
@@ -189,7 +192,7 @@ func (p *place) pack(ctx context.Context, draft string, m *BackupManifest) error
 	}); err != nil {
 		return err
 	}
-	made, _, err := openBackup(ctx, file, nil) // it is read once before it has its name
+	made, _, err := openBackup(ctx, file) // it is read once before it has its name
 	if err != nil {
 		return err
 	}
@@ -316,6 +319,15 @@ func put(ctx context.Context, files filestore.Store, name string, content []byte
 func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) error {
 	var values []storage.Value
 	held := 0
+	add := func() (err error) {
+		if err = to.Add(ctx, values); errors.Is(err, fs.ErrExist) { // none of them was added
+			for err = nil; err == nil && len(values) > 0; values = values[1:] {
+				err = addSame(ctx, to, values[0])
+			}
+		}
+		values, held = nil, 0
+		return err
+	}
 	err := from.Each(ctx, func(name string) error {
 		value, err := from.Read(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -327,21 +339,23 @@ func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) err
 		if !withKeys {
 			value.Key = nil
 		}
-		switch there, err := to.Read(ctx, name); {
-		case err == nil && !(bytes.Equal(there.Sealed, value.Sealed) && bytes.Equal(there.Key, value.Key)):
-			return fmt.Errorf("%s exists already with other content", to.Where(name))
-		case err == nil:
-			return nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
 		values = append(values, value)
 		if held += len(value.Sealed); held < 1<<20 && len(values) < 256 {
 			return ctx.Err()
 		}
-		err = to.Add(ctx, values)
-		values, held = nil, 0
-		return err
+		return add()
 	})
-	return errors.Join(err, to.Add(ctx, values))
+	return errors.Join(err, add())
+}
+
+// addSame adds a value, unless the same is there.
+func addSame(ctx context.Context, to storage.Values, value storage.Value) error {
+	there, err := to.Read(ctx, value.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return to.Add(ctx, []storage.Value{value})
+	}
+	if err == nil && !(bytes.Equal(there.Sealed, value.Sealed) && bytes.Equal(there.Key, value.Key)) {
+		err = fmt.Errorf("%s exists already with other content", to.Where(value.Name))
+	}
+	return err
 }

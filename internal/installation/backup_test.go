@@ -127,9 +127,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	if change == "" {
 		t.Fatal("there is nothing to change")
 	}
-	db := must(sql.Open("sqlite", file))
-	_, err = db.ExecContext(ctx, `DROP TRIGGER records_keep; `+change)
-	succeeds(t, errors.Join(err, db.Close()))
+	changed(t, file, `DROP TRIGGER records_keep; `+change)
 	copied := filepath.Join(t.TempDir(), "copy")
 	must(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied}))
 	back := filepath.Join(t.TempDir(), "back")
@@ -184,14 +182,15 @@ func TestRestoreRefusesFiles(t *testing.T) {
 		"a folder":        {`UPDATE files SET path = 'keys' WHERE path = 'log.key'`, "keys"},
 		"no key":          {`DELETE FROM files WHERE path = 'log.key'`, "log.key"},
 		"a view":          {`ALTER TABLE files RENAME TO others; CREATE VIEW files AS SELECT path, part, content FROM others`, "its tables are not"},
+		"a view's name":   {`ALTER TABLE meta RENAME TO others; CREATE VIEW meta AS SELECT name, value FROM others`, "not a ledger"},
+		"a backslash":     {`UPDATE files SET path = 'keys/a\b' WHERE path = 'log.key'`, "no file of a backup"},
+		"another log":     {`UPDATE meta SET value = json_set(value, '$.log', 'other') WHERE name = 'about'`, "but the backup says other"},
 		"another size":    {`UPDATE meta SET value = json_set(value, '$.size', 7) WHERE name = 'about'`, "but the backup says 7"},
 		"another version": {`UPDATE meta SET value = 'jurat/backup/v1 of log 13'`, "of the jurat that made a backup"},
 		"a log's version": {`UPDATE meta SET value = '14'`, "not a"},
 	} {
 		file := spoilt(whole)
-		db := must(sql.Open("sqlite", file))
-		_, err := db.ExecContext(ctx, change.statement)
-		succeeds(t, errors.Join(err, db.Close()))
+		changed(t, file, change.statement)
 		content := must(os.ReadFile(file))
 		content = content[:len(content)/8192*8192] // without the digest
 		sum := sha256.Sum256(content)
@@ -205,6 +204,48 @@ func TestRestoreRefusesFiles(t *testing.T) {
 	}
 	if left := must(filepath.Glob(filepath.Join(c.Dir, "jurat.db-[ws]*"))); len(left) > 0 || !bytes.Equal(whole, must(os.ReadFile(filepath.Join(c.Dir, "jurat.db")))) {
 		t.Errorf("opening a backup as a log has changed it, or left %v", left)
+	}
+}
+
+// changed changes a database behind everybody's back.
+func changed(t *testing.T, file, statements string) {
+	t.Helper()
+	db := must(sql.Open("sqlite", file))
+	_, err := db.ExecContext(t.Context(), statements)
+	succeeds(t, errors.Join(err, db.Close()))
+}
+
+// TestRestoreRefusesFirst: what can be refused without reading the backup is refused before.
+func TestRestoreRefusesFirst(t *testing.T) {
+	full := t.TempDir()
+	succeeds(t, os.WriteFile(filepath.Join(full, installation.CheckpointFile), nil, 0o600))
+	key := wrappingKey(t)
+	for want, c := range map[string]installation.Config{
+		"is not empty":         {Dir: full},
+		"has already seen":     {Dir: full, DB: "postgres://127.0.0.1:1/x", WrappingKey: key},
+		"wrapping key":         {Dir: t.TempDir(), DB: "postgres://127.0.0.1:1/x"},
+		"reading wrapping key": {Dir: t.TempDir(), DB: "postgres://127.0.0.1:1/x", WrappingKey: "missing"},
+		"127.0.0.1:1":          {Dir: t.TempDir(), DB: "postgres://127.0.0.1:1/x", WrappingKey: key},
+	} {
+		_, err := installation.Restore(t.Context(), c, installation.RestoreOrder{From: "missing", NoneLater: true})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
+
+// TestBackupOfOtherTables: what SQLite counts for itself prevents no backup. A table that jurat did not make is named.
+func TestBackupOfOtherTables(t *testing.T) {
+	c, i := anew(t)
+	sealApart(t, i, note())
+	succeeds(t, i.Close())
+	file := filepath.Join(c.Dir, installation.DatabaseFile)
+	changed(t, file, `ANALYZE`)
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: filepath.Join(t.TempDir(), "copy")}))
+	changed(t, file, `CREATE INDEX mine ON head (size)`)
+	_, err := installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: filepath.Join(t.TempDir(), "copy")})
+	if err == nil || !strings.Contains(err.Error(), "CREATE INDEX mine") {
+		t.Error(err)
 	}
 }
 

@@ -578,7 +578,7 @@ func (f *expiryFsck) acts(ctx context.Context) (map[string]*operator.ExpiryBody,
 // left returns the places whose content is still to go, by the act.
 func (f *expiryFsck) left(ctx context.Context) (map[string][]int64, error) {
 	left := map[string][]int64{}
-	for from := int64(0); ; {
+	for from := int64(0); from >= 0; { // the number after the last one is negative
 		list, err := f.store.Expiring(ctx, from, 1024)
 		if err != nil || len(list) == 0 {
 			return left, err
@@ -587,6 +587,7 @@ func (f *expiryFsck) left(ctx context.Context) (map[string][]int64, error) {
 			left[e.Act], from = append(left[e.Act], e.Index), e.Index+1
 		}
 	}
+	return left, nil
 }
 
 // placesOf is what an act says of the places of its records.

@@ -448,6 +448,8 @@ func TestForgedExpiry(t *testing.T) {
 	i = open(t, c)
 	must(i.Expire(t.Context(), expireOrder()))
 	want(fsck.DamageExpired)
+	changed(t, filepath.Join(c.Dir, installation.DatabaseFile), `INSERT INTO expiring (idx, act) VALUES (9223372036854775807, 'x')`)
+	want(fsck.DamageExpired)
 }
 
 // TestExpireTwice: two processes do not expire at the same time.

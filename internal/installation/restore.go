@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
@@ -66,14 +67,14 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if o.Checkpoint == "" && !o.NoneLater {
 		return nil, ErrLater
 	}
-	from, m, err := openBackup(ctx, o.From, o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	r = &Restored{Manifest: *m}
-	build := func(draft string) error {
-		if err := unpack(ctx, from, draft, o.Progress); err != nil {
+	r = new(Restored)
+	build := func(draft string) error { // it reads all of the backup: what can be refused without that is refused before
+		from, m, err := openBackup(ctx, o.From)
+		if err != nil {
+			return err
+		}
+		r.Manifest = *m
+		if err := errors.Join(unpack(ctx, from, draft), from.Close()); err != nil {
 			return err
 		}
 		inDraft := c
@@ -86,11 +87,11 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	return r, Settle(ctx, c.Dir, build)
 }
 
-func openBackup(ctx context.Context, file string, progress func(done, total int64)) (*sqlite.Store, *BackupManifest, error) {
+func openBackup(ctx context.Context, file string) (*sqlite.Store, *BackupManifest, error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return nil, nil, errors.New("it is a folder, and a backup is a file: the jurat that made a backup in a folder (commit 1b454e41 or before) restores it")
 	}
-	b, about, err := sqlite.OpenBackup(ctx, file, progress)
+	b, about, err := sqlite.OpenBackup(ctx, file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +103,7 @@ func openBackup(ctx context.Context, file string, progress func(done, total int6
 }
 
 // unpack makes a data folder from a backup, of which it reads everything once: what is examined and used afterwards is the folder.
-func unpack(ctx context.Context, from *sqlite.Store, dir string, progress func(done, total int64)) error {
+func unpack(ctx context.Context, from *sqlite.Store, dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
 		return err
 	}
@@ -110,7 +111,7 @@ func unpack(ctx context.Context, from *sqlite.Store, dir string, progress func(d
 	if err != nil {
 		return err
 	}
-	return errors.Join(copyAll(ctx, from, to, progress, func() error {
+	return errors.Join(copyAll(ctx, from, to, nil, func() error {
 		if err := from.Files(ctx, func(name string, part int64, content []byte) error { return unpackPart(dir, name, part, content) }); err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func copyAll(ctx context.Context, from, to storage.Store, progress func(done, to
 func checkName(name string) error {
 	isIn := func(part string) bool { return name == part || strings.HasPrefix(name, part+"/") }
 	parts := append(slices.Concat(standing, growing), sqlite.KeysFolder)
-	if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) || !slices.ContainsFunc(parts, isIn) {
+	if strings.Contains(name, `\`) || !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) || !slices.ContainsFunc(parts, isIn) {
 		return fmt.Errorf("%q is no file of a backup", name)
 	}
 	return nil
@@ -208,17 +209,20 @@ func (r *Restored) compare(ctx context.Context, c Config, log storage.Store, o R
 	if root := base64.StdEncoding.EncodeToString(head.Root[:]); head.Size != r.Manifest.Size || root != r.Manifest.Root {
 		return "", fmt.Errorf("the log has %d records and the root %s, but the backup says %d and %s", head.Size, root, r.Manifest.Size, r.Manifest.Root)
 	}
+	by, err := LogVerifier(ctx, filestore.NewFolder(c.Dir))
+	if err == nil && by.Name() != r.Manifest.Log {
+		err = fmt.Errorf("the log is %s, but the backup says %s", by.Name(), r.Manifest.Log)
+	}
+	if err != nil {
+		return "", err
+	}
 	if o.Checkpoint == "" {
 		return log.Checkpoint(ctx)
 	}
-	return o.Checkpoint, r.compareCheckpoint(ctx, c, log, head, o)
+	return o.Checkpoint, r.compareCheckpoint(ctx, by, log, head, o)
 }
 
-func (r *Restored) compareCheckpoint(ctx context.Context, c Config, log storage.Store, head storage.Head, o RestoreOrder) error {
-	by, err := LogVerifier(ctx, filestore.NewFolder(c.Dir))
-	if err != nil {
-		return err
-	}
+func (r *Restored) compareCheckpoint(ctx context.Context, by note.Verifier, log storage.Store, head storage.Head, o RestoreOrder) error {
 	known, err := operator.OpenCheckpoint(o.Checkpoint, by)
 	if err != nil {
 		return fmt.Errorf("the checkpoint from elsewhere: %w", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -338,6 +339,7 @@ func TestFsckOutbox(t *testing.T) {
 		do   string
 		want []found
 	}{
+		"waits at the very end":   {`INSERT INTO waiting VALUES ('two', 9223372036854775807, 0)`, []found{{fsck.DamageWaiting, math.MaxInt64}}},
 		"waits for nothing":       {`INSERT INTO waiting VALUES ('two', 99, 0)`, []found{{fsck.DamageWaiting, 99}}},
 		"stamped, and waits":      {`INSERT INTO waiting VALUES ('one', 1, 0)`, []found{{fsck.DamageSettled, 1}}},
 		"late stamp gone":         {`DELETE FROM timestamps WHERE idx = 1 AND position = 1`, []found{{fsck.DamageLateStamp, 3}}},
@@ -556,9 +558,10 @@ func TestCopy(t *testing.T) {
 	defer file.Close()
 	back := fresh(t)
 	told := int64(0)
-	head, err := storage.Copy(t.Context(), c.Store, file, func(done, total int64) { told = done })
-	if err != nil || told != head.Size {
-		t.Fatal(told, err)
+	transactions := 0
+	head, err := storage.Copy(t.Context(), c.Store, file, func(done, total int64) { told, transactions = done, transactions+1 })
+	if err != nil || told != head.Size || transactions != 3 {
+		t.Fatal(told, transactions, err)
 	}
 	expect.Equal(t, must(file.Checkpoint(t.Context())), "")
 	succeeds(t, storage.FinishCopy(t.Context(), c.Store, file))
@@ -573,6 +576,20 @@ func TestCopy(t *testing.T) {
 		t.Error(damages, err)
 	}
 	wantError(t, storage.FinishCopy(t.Context(), file, back), ledger.ErrConflict)
+}
+
+// TestCopyOfLargeRecords: what one transaction writes is bounded.
+func TestCopyOfLargeRecords(t *testing.T) {
+	store := fresh(t)
+	l := must(ledger.Create(t.Context(), config(store)))
+	defer l.Close()
+	large := `,"metadata":{"x":"` + strings.Repeat("x", 1<<19) + `"}`
+	for range 33 {
+		seal(t, l, large)
+	}
+	var told []int64
+	must(storage.Copy(t.Context(), store, fresh(t), func(done, _ int64) { told = append(told, done) }))
+	wantSame(t, told, []int64{32, 33})
 }
 
 // TestCopyGoesOn checks that an interrupted copy continues where it was, and refuses another log.

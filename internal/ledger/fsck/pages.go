@@ -233,7 +233,7 @@ func (l looking) settled(ctx context.Context, act, stamped *storage.Row, authori
 func (f *fsck) outbox(ctx context.Context) error {
 	owing, err := f.store.Owing(ctx)
 	for _, o := range owing {
-		for from := int64(0); err == nil; {
+		for from := int64(0); err == nil && from >= 0; { // the number after the last one is negative
 			var waits []storage.Wait
 			if waits, err = f.store.Waiting(ctx, o.Authority, from, pageSize); len(waits) == 0 {
 				break

@@ -12,6 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
@@ -91,7 +94,12 @@ func MakeBackup(ctx context.Context, path string, fill func(*Draft, storage.Head
 		if err := logForm.known(ctx, db); err != nil {
 			return err
 		}
-		if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;`+valuesSchema+backupTables); err != nil {
+		// What SQLite counted for itself may go. Other tables that jurat did not make are refused before more is copied: restore would not take them.
+		if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+			DROP TABLE IF EXISTS sqlite_stat1; DROP TABLE IF EXISTS sqlite_stat4;`+valuesSchema+backupTables); err != nil {
+			return err
+		}
+		if err := backupForm.only(ctx, db); err != nil {
 			return err
 		}
 		var head storage.Head
@@ -117,7 +125,7 @@ func MakeBackup(ctx context.Context, path string, fill func(*Draft, storage.Head
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	sum, err := hash(ctx, file, info.Size(), nil)
+	sum, err := hash(ctx, file, info.Size())
 	if err == nil {
 		_, err = file.Write(sum)
 	}
@@ -155,11 +163,11 @@ func (d *Draft) PutValues(ctx context.Context, dir string) error {
 
 // OpenBackup opens the log in a backup for reading. It checks that every byte of the file is as it was written, and that it has no tables but those of a
 // backup. It also returns what the backup says about itself.
-func OpenBackup(ctx context.Context, path string, progress func(done, total int64)) (s *Store, about string, err error) {
+func OpenBackup(ctx context.Context, path string) (s *Store, about string, err error) {
 	defer fault.While(&err, "opening backup %s", path)
 	absolute, err := filepath.Abs(path)
 	if err == nil {
-		err = checkDigest(ctx, absolute, progress)
+		err = checkDigest(ctx, absolute)
 	}
 	if err != nil {
 		return nil, "", err
@@ -179,7 +187,7 @@ func OpenBackup(ctx context.Context, path string, progress func(done, total int6
 // alone returns settings with which SQLite reads nothing but one file: what is beside a backup, under the names of its journals, was not checked.
 func alone() url.Values { return url.Values{"mode": {"ro"}, "immutable": {"1"}} }
 
-func checkDigest(ctx context.Context, path string, progress func(done, total int64)) error {
+func checkDigest(ctx context.Context, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -189,7 +197,7 @@ func checkDigest(ctx context.Context, path string, progress func(done, total int
 	if err != nil {
 		return err
 	}
-	sum, err := hash(ctx, file, info.Size()-sha256.Size, progress)
+	sum, err := hash(ctx, file, info.Size()-sha256.Size)
 	if err != nil {
 		return err
 	}
@@ -201,16 +209,14 @@ func checkDigest(ctx context.Context, path string, progress func(done, total int
 }
 
 // hash returns the SHA-256 of the next bytes of a file.
-func hash(ctx context.Context, file io.Reader, size int64, progress func(done, total int64)) ([]byte, error) {
+func hash(ctx context.Context, file io.Reader, size int64) ([]byte, error) {
 	sum := sha256.New()
 	for done := int64(0); done < size; {
 		n, err := io.CopyN(sum, file, min(size-done, 16<<20))
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		if done += n; progress != nil {
-			progress(done, size)
-		}
+		done += n
 	}
 	return sum.Sum(nil), nil
 }
@@ -226,8 +232,11 @@ func (f form) only(ctx context.Context, in *sql.DB) (err error) {
 	_, err = made.ExecContext(ctx, f.schema)
 	want, failed := tables(ctx, made)
 	has, unread := tables(ctx, in)
-	if err = errors.Join(err, failed, unread); err == nil && has != want {
-		err = fmt.Errorf("its tables are not those of a %q", f.version)
+	err = errors.Join(err, failed, unread)
+	for _, made := range slices.Concat(has, want) {
+		if err == nil && !(slices.Contains(has, made) && slices.Contains(want, made)) {
+			err = fmt.Errorf("its tables are not those of a %q: what jurat did not make must be dropped, and what it made must be there: %.100q", f.version, made)
+		}
 	}
 	return err
 }
@@ -236,10 +245,17 @@ func (f form) only(ctx context.Context, in *sql.DB) (err error) {
 var insignificant = regexp.MustCompile(`(--[^\n]*|\s)+`)
 
 // tables returns the statements that made all but the triggers, which do nothing while a database is only read.
-func tables(ctx context.Context, in rowQuerier) (all string, err error) {
-	err = in.QueryRowContext(ctx, `SELECT group_concat(concat_ws(' ', type, name, tbl_name, sql), ';' ORDER BY type, name) FROM sqlite_schema
-		WHERE type <> 'trigger'`).Scan(&all)
-	return insignificant.ReplaceAllString(all, " "), translate(err)
+func tables(ctx context.Context, in rowQuerier) (all []string, err error) {
+	var text []byte
+	if err := in.QueryRowContext(ctx, `SELECT json_group_array(concat_ws(' ', type, name, tbl_name, sql) ORDER BY type, name) FROM sqlite_schema
+		WHERE type <> 'trigger'`).Scan(&text); err != nil {
+		return nil, translate(err)
+	}
+	err = json.Unmarshal(text, &all)
+	for i := range all {
+		all[i] = insignificant.ReplaceAllString(all[i], " ")
+	}
+	return all, err
 }
 
 // Files calls found for each small file in a backup, part by part.

@@ -269,7 +269,7 @@ type rowQuerier interface {
 // known returns an error if the file is not a ledger, or its tables have another version than this program's.
 func (f form) known(ctx context.Context, in rowQuerier) error {
 	var tables int
-	if err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables); err != nil {
+	if err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta' AND type = 'table'`).Scan(&tables); err != nil {
 		return translate(err)
 	}
 	if tables == 0 {

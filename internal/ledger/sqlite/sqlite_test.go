@@ -299,8 +299,8 @@ func TestBackupDigestEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "backup")
 	must.Do(t, errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 64<<20)))
 	ctx, cancel := context.WithCancel(t.Context())
-	calls := 0
-	if _, _, err := OpenBackup(ctx, path, func(_, _ int64) { calls++; cancel() }); !errors.Is(err, context.Canceled) || calls != 1 {
-		t.Errorf("%v after %d calls", err, calls)
+	cancel()
+	if _, _, err := OpenBackup(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

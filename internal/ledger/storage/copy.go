@@ -11,8 +11,8 @@ import (
 	"jurat/internal/fault"
 )
 
-// copyPage is how many rows are in memory at a time. Each may have some megabytes.
-const copyPage = 32
+// A batch is one transaction. It has copyRows rows, or fewer if they have more than copyBytes. Each row may have some megabytes, so copyPage are read at a time.
+const copyRows, copyBytes, copyPage = 512, 8 << 20, 32
 
 // ErrOtherLog means that the target of a copy contains records that are not the beginning of the source.
 var ErrOtherLog = errors.New("the target contains another log")
@@ -42,7 +42,7 @@ func Copy(ctx context.Context, from, to Store, progress func(done, total int64))
 		return head, err
 	}
 	for done.Size < head.Size {
-		batch, err := copyBatch(ctx, from, source, done.Size, min(done.Size+copyPage, head.Size), owing)
+		batch, err := copyBatch(ctx, from, source, done.Size, min(done.Size+copyRows, head.Size), owing)
 		if err != nil {
 			return head, err
 		}
@@ -81,8 +81,8 @@ func FinishCopy(ctx context.Context, from, to Store) (err error) {
 
 // copyExpiring copies what Expire has not done yet.
 func copyExpiring(ctx context.Context, from, to Store) error {
-	for next := int64(0); ; {
-		list, err := from.Expiring(ctx, next, copyPage)
+	for next := int64(0); next >= 0; { // the number after the last one is negative
+		list, err := from.Expiring(ctx, next, copyRows)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -96,6 +96,7 @@ func copyExpiring(ctx context.Context, from, to Store) error {
 			}
 		}
 	}
+	return nil
 }
 
 // copyDictionaries copies what the rows are compressed with, so that they are copied as they are.
@@ -131,12 +132,18 @@ func copyDictionaries(ctx context.Context, from, to Store) error {
 }
 
 func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
-	if batch.Rows, err = from.Rows(ctx, begin, end-begin); err != nil {
-		return batch, err
+	size := 0
+	for at := begin; at < end && size < copyBytes; at += copyPage {
+		page, err := ExactRows(ctx, from, at, min(copyPage, end-at))
+		if err != nil {
+			return batch, err
+		}
+		for i := range page {
+			size += len(page[i].Payload) + len(page[i].Packed.Blob)
+		}
+		batch.Rows = append(batch.Rows, page...)
 	}
-	if int64(len(batch.Rows)) != end-begin {
-		return batch, fmt.Errorf("%w: the records %d to %d should be in the log, but only %d are", ErrDamaged, begin, end-1, len(batch.Rows))
-	}
+	end = begin + int64(len(batch.Rows))
 	var indexes []int64
 	for i := tlog.StoredHashCount(begin); i < tlog.StoredHashCount(end); i++ {
 		indexes = append(indexes, i)
