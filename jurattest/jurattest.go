@@ -44,7 +44,6 @@ import (
 	"jurat/verify/trust"
 )
 
-// Origin is the name of a House's log.
 const Origin = "jurattest.example/log"
 
 // Start is the time at which a House's clock begins.
@@ -250,7 +249,6 @@ func (h *House) Record(t testing.TB, conversation []byte, how Prompting, apart .
 	return records
 }
 
-// A Mood says how a TSA answers.
 type Mood string
 
 // Moods of a TSA. All but the first give no good token.
@@ -357,7 +355,6 @@ func (a *TSA) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Root.Raw})
 }
 
-// Be sets the authority's mood. It returns an error for an unknown mood.
 func (a *TSA) Be(m Mood) error {
 	if !slices.Contains(Moods(), m) {
 		return fmt.Errorf("unknown mood %q: expected one of %v", m, Moods())
@@ -432,7 +429,6 @@ func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {
 	return timestamp.MarshalResponse(token)
 }
 
-// ParseQuery reads what a TSA is asked.
 func ParseQuery(query []byte) (*timestamp.Request, error) {
 	var q struct {
 		Version int

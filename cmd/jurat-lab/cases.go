@@ -25,7 +25,6 @@ import (
 	"jurat/jury"
 )
 
-// A Case is a labelled case.
 type Case struct {
 	Name string
 	On   *subject.Case
@@ -109,7 +108,6 @@ func loadCase(dir string) (on *subject.Case, err error) {
 	return on, err
 }
 
-// An Outcome is what is known of a case.
 type Outcome string
 
 const (
@@ -125,7 +123,6 @@ type Label struct {
 	Source  string  `json:"source"` // who or what decided on the outcome; "": not said
 }
 
-// Labels are labels by the names of cases.
 type Labels map[string]Label
 
 const (
@@ -133,7 +130,6 @@ const (
 	maxWord     = 200 // bytes of a kind, a trade, a source
 )
 
-// labelsFile is the name of the labels file in a folder of cases.
 const labelsFile = "labels.json"
 
 // told is a label in a file. The laboratory ignores the last three members.
@@ -324,7 +320,6 @@ type Trial struct {
 	averaged bool
 }
 
-// A Voice is what one juror held.
 type Voice struct {
 	Juror      string        `json:"juror"`
 	Position   jury.Position `json:"position,omitzero"` // "": it was absent, or a stand-in spoke for it

@@ -91,15 +91,12 @@ func mean(list []float64) float64 {
 }
 
 func median(list []float64) float64 {
-	sorted := slices.Sorted(slices.Values(list))
-	switch n := len(sorted); {
-	case n == 0:
+	n := len(list)
+	if n == 0 {
 		return 0
-	case n%2 == 1:
-		return sorted[n/2]
-	default:
-		return (sorted[n/2-1] + sorted[n/2]) / 2
 	}
+	sorted := slices.Sorted(slices.Values(list))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 func flagged(p jury.Position) bool { return p != jury.SafePass }

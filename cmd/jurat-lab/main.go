@@ -145,7 +145,6 @@ type streams struct {
 	out, err io.Writer
 }
 
-// A sheet collects lines for people.
 type sheet struct{ text strings.Builder }
 
 func (s *sheet) say(format string, args ...any) {
@@ -278,7 +277,6 @@ type statsCmd struct {
 	JSON  bool     `name:"json" help:"Print JSON."`
 }
 
-// Help is shown by 'jurat-lab stats --help'.
 func (*statsCmd) Help() string {
 	return `Over many trials: how far jurors agree after phase 1 and after the discussion (mean level, Fleiss' kappa, Krippendorff's alpha
 for nominal data, each with a 95 % interval from 1,000 bootstrap samples of trials), how often positions change, toward the
@@ -370,7 +368,6 @@ type labelsCmd struct {
 	JSON bool   `name:"json" help:"Print {cases, good, failed, skipped} as JSON."`
 }
 
-// Help is shown by 'jurat-lab labels --help'.
 func (*labelsCmd) Help() string {
 	return `Writes a folder that 'jurat-lab run' takes: each case on which a person decided, as the jury saw it, and the person's decision as its label. A
 verdict that a person made safe_pass is good, one that is unsafe_fail failed. The last decision on a trial counts. Cases on which people contradict
@@ -411,7 +408,6 @@ type calibrateCmd struct {
 	JSON  bool   `name:"json" help:"Print the calibration as JSON, too."`
 }
 
-// Help is shown by 'jurat-lab calibrate --help'.
 func (*calibrateCmd) Help() string {
 	return aboutVotes + `
 
@@ -460,7 +456,6 @@ type aggregateCmd struct {
 	JSON        bool         `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
 }
 
-// Help is shown by 'jurat-lab aggregate --help'.
 func (*aggregateCmd) Help() string {
 	return aboutVotes + `
 

@@ -17,7 +17,6 @@ import (
 	"jurat/jury"
 )
 
-// reportFormat is the version of report.json.
 const reportFormat = "jurat/lab/v1"
 
 // A Report says how good verdicts were. All shares count cases.
@@ -35,7 +34,6 @@ type Report struct {
 	Left   []Left  `json:"left"`
 }
 
-// Settings are those of the run.
 type Settings struct {
 	Repeat  int    `json:"repeat"`
 	Ceiling int64  `json:"ceilingMicroUSD,omitzero"` // no trial begins once so much is spent
@@ -46,7 +44,6 @@ type Settings struct {
 	Samples int    `json:"samples"`
 }
 
-// Left is a trial without a verdict.
 type Left struct {
 	Panel  string `json:"panel"`
 	Case   string `json:"case"`
@@ -54,7 +51,6 @@ type Left struct {
 	Why    string `json:"why"`
 }
 
-// Known says what the labels are.
 type Known struct {
 	Source     string   `json:"source"` // the labels file
 	Cases      int      `json:"cases"`
@@ -64,7 +60,6 @@ type Known struct {
 	Unlabelled []string `json:"unlabelled"` // cases that were not tried, as they have no label
 }
 
-// A PanelReport is what one panel did.
 type PanelReport struct {
 	Name     string          `json:"name"`
 	Settings jury.Settings   `json:"settings"`
@@ -112,7 +107,6 @@ type FindingKind struct {
 	Lift   *float64 `json:"lift"`   // that share over the share among all
 }
 
-// Talk says what the discussion changed.
 type Talk struct {
 	Discussed int `json:"discussed"` // trials with a round
 	Changes   int `json:"changes"`   // of positions
@@ -121,7 +115,6 @@ type Talk struct {
 	ToWrong   int `json:"toWrong"`
 }
 
-// Costs are those of trials.
 type Costs struct {
 	Calls        float64 `json:"meanCalls"`
 	Tokens       float64 `json:"meanTokens"`
@@ -129,7 +122,6 @@ type Costs struct {
 	MedianWaited float64 `json:"medianWaitedMillis"`
 }
 
-// A JurorReport is what one juror said alone.
 type JurorReport struct {
 	Juror         string `json:"juror"`
 	Model         string `json:"model"`
@@ -402,10 +394,8 @@ func comparisons(r *Report) Part {
 	p := Part{Heading: "Which is better?", Caption: fmt.Sprintf("Differences on cases both judged: bootstrap over cases, %d samples, seed %d", r.Settings.Samples,
 		r.Settings.Seed), Table: [][]string{{"difference", "cases", "AUC", "accuracy", "good flagged", "failed flagged", "USD/trial", "shown to be better"}}}
 	for _, c := range r.Comparisons {
-		better := "neither"
-		better = cmp.Or(c.Better, better)
 		p.Table = append(p.Table, []string{c.A + " minus " + c.B, fmt.Sprint(c.Cases), difference(c.AUC), difference(c.Accuracy), difference(c.FlaggedGood),
-			difference(c.Recall), c.Cost.Text("%+.4f", 1e-6), better})
+			difference(c.Recall), c.Cost.Text("%+.4f", 1e-6), cmp.Or(c.Better, "neither")})
 	}
 	return p
 }

@@ -45,7 +45,6 @@ type runCmd struct {
 	JSON        bool              `name:"json" help:"Print the report as JSON."`
 }
 
-// Help is shown by 'jurat-lab run --help'.
 func (*runCmd) Help() string {
 	return `Tries cases whose outcome is known, by one or more panels, and reports how good the verdicts are. labels.json says what is known, and no juror sees it:
 
@@ -63,7 +62,6 @@ answer is asked again. docs/quality.md explains the figures. votes-PANEL.jsonl i
 Exit code 0: every trial has its verdict. 3: some are left, and the same command goes on with them. 2: it could not be done.`
 }
 
-// samples is how many samples a bootstrap draws.
 const samples = 2000
 
 func (c *runCmd) Run(ctx context.Context, io streams) error {
@@ -83,7 +81,8 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 		return hint(err, "--out takes a folder that is missing, empty, or a laboratory; one process works in it at a time")
 	}
 	err = c.measure(ctx, io, l, o)
-	return cmp.Or(l.close(), err) // a failed close is not hidden by trials that are left
+	l.release()
+	return cmp.Or(l.log.Close(), err) // a failed close is not hidden by trials that are left
 }
 
 func (c *runCmd) load(io streams, o *order) error {
@@ -263,7 +262,6 @@ func (c *runCmd) tellLeft(io streams, r *Report) {
 	io.note("hint: the same command goes on with them, and asks no sealed answer again")
 }
 
-// An order says what is measured.
 type order struct {
 	panels     []panel
 	cases      []Case
@@ -294,7 +292,6 @@ type identity struct {
 	ID     string `json:"id"`
 }
 
-// A laboratory is an open folder.
 type laboratory struct {
 	id      string
 	log     *installation.Installation
@@ -321,11 +318,6 @@ func openLaboratory(ctx context.Context, dir string) (*laboratory, error) {
 		return nil, errors.Join(fmt.Errorf("opening laboratory %s: %w", dir, err), log.Close())
 	}
 	return &laboratory{id: id, log: log, release: release}, nil
-}
-
-func (l *laboratory) close() error {
-	l.release()
-	return l.log.Close()
 }
 
 func identify(dir string) (string, error) {

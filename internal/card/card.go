@@ -23,13 +23,11 @@ import (
 // MaxSize is the size of the largest card in bytes.
 const MaxSize = 1 << 20
 
-// maxSignatures bounds how many signatures of a card are read.
 const maxSignatures = 16
 
 // algorithms are those by which signatures are checked. Any other, a MAC or `none` above all, checks nothing.
 var algorithms = map[jose.SignatureAlgorithm]evidence.Algorithm{jose.ES256: evidence.ES256, jose.RS256: evidence.RS256, jose.EdDSA: evidence.Ed25519}
 
-// A Card is an agent card as it was read.
 type Card struct {
 	Signatures []Signature
 
@@ -46,7 +44,6 @@ type Signature struct {
 	protected, value string // base64url
 }
 
-// ErrNotThisKey says that a signature is not the given key's over the card.
 var ErrNotThisKey = errors.New("the signature is not this key's over the card")
 
 // Parse reads a card. It refuses what has no canonical form by RFC 8785, more than 1 MiB, and signatures that are not JWS signatures.

@@ -14,10 +14,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// ReportFormat is the version of the format of reports on cards.
 const ReportFormat = "jurat/card-report/v1"
 
-// A Report holds what was found about a card.
 type Report struct {
 	Format     string          `json:"format"`
 	Outcome    verify.Status   `json:"outcome"` // see Verify
@@ -34,14 +32,12 @@ type Report struct {
 	NotShown   []string        `json:"does_not_prove"`    //
 }
 
-// A Finding answers one question about a card.
 type Finding struct {
 	Status verify.Status `json:"status"`
 	Rule   string        `json:"rule,omitzero"` // the rule that decided; "": nothing was found
 	Reason string        `json:"reason"`
 }
 
-// Signed is what was found about one signature of a card.
 type Signed struct {
 	Finding
 	Algorithm string  `json:"alg"`
@@ -74,7 +70,6 @@ type Reader struct {
 // maxTries bounds how many keys are tried on the signatures of one card that do not name their key by its id.
 const maxTries = 128
 
-// notShown is what no outcome proves.
 var notShown = []string{
 	"that what the card says of the agent is correct",
 	"when the card was signed",

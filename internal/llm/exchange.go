@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/convo"
 	"jurat/internal/jsonform"
 )
 
@@ -130,17 +130,8 @@ func withoutKey(body []byte, key string) []byte {
 func (x *exchange) ok() bool { return x.status >= 200 && x.status < 300 }
 
 func (x *exchange) refusal(said reading) error {
-	if said.kind == "" {
-		said.kind = KindOfStatus(x.status)
-	}
-	if said.detail == "" {
-		said.detail = http.StatusText(x.status)
-	}
-	failure := x.fail(said.kind, said.detail)
-	failure.RetryAfter = min(said.wait, LongestWait)
-	if failure.RetryAfter == 0 {
-		failure.RetryAfter = RetryAfter(x.header, time.Now())
-	}
+	failure := x.fail(cmp.Or(said.kind, KindOfStatus(x.status)), cmp.Or(said.detail, http.StatusText(x.status)))
+	failure.RetryAfter = cmp.Or(min(said.wait, LongestWait), RetryAfter(x.header, time.Now()))
 	return failure
 }
 
@@ -166,15 +157,6 @@ func standard(body []byte) []byte {
 		return body
 	}
 	return mended
-}
-
-// answer reads the body, which is an object. Who reads on leaves out members of another type than the protocol's.
-func (x *exchange) answer() (*convo.Node, error) {
-	root, err := convo.ReadLenient(x.body)
-	if err != nil || root.Kind != '{' {
-		return nil, x.fail(Malformed, "the response does not follow the provider's protocol")
-	}
-	return root, nil
 }
 
 // fail makes an error of this call. It adds the status only if that tells something.
@@ -266,7 +248,6 @@ const (
 	TooLong      Kind = "too long"     // the question does not fit the model's window, or the answer its limit
 )
 
-// An Error says why there is no answer.
 type Error struct {
 	Kind       Kind
 	Status     int           // of HTTP; 0: there was no response
@@ -336,13 +317,10 @@ func Clean(text string, secrets ...string) string {
 
 // KindOfStatus maps an error's HTTP status to a Kind.
 func KindOfStatus(status int) Kind {
-	switch {
-	case status >= 500:
+	if status >= 500 {
 		return Unavailable
-	case kindsOfStatus[status] != "":
-		return kindsOfStatus[status]
 	}
-	return Malformed
+	return cmp.Or(kindsOfStatus[status], Malformed)
 }
 
 var kindsOfStatus = map[int]Kind{http.StatusTooManyRequests: RateLimited, http.StatusUnauthorized: Unauthorised, http.StatusForbidden: Unauthorised,

@@ -3,7 +3,7 @@
 //
 // # The wire formats are written once, and no vendor's library is linked
 //
-// Each adapter, a file here and a line in protocols, writes its vendor's requests, and reads answers as trees of values. Package `convo` has
+// Each adapter, a line in protocols, writes its vendor's requests, and reads answers as trees of values. Package `convo` has
 // what others read too. We refused the vendors' SDKs: for one call of each, they took a third of a first build's processor time, linked gRPC
 // and OpenTelemetry, and doubled the binary. What they sent, and how they read 536 answers and errors, is recorded
 // (`llmtest/testdata/recorded.jsonl`), and a test compares the adapters with it.
@@ -94,7 +94,6 @@ func (q Question) Estimate(maxTokens int) Usage {
 	return Usage{Input: int64(n/bytesPerToken + 1), Output: int64(maxTokens)}
 }
 
-// A Config holds the address, the key and the settings for one model. Every adapter makes a Model from one.
 type Config struct {
 	BaseURL  string // "": the vendor's own
 	Key      string
@@ -166,7 +165,7 @@ type protocol struct {
 	sign    func(http.Header, string) // puts the key into the headers
 	request func(Settings, Question, dialect) object
 	next    func(dialect, *Error) (dialect, bool) // what to try after a server has refused a request's form; nil: every server of the vendor speaks alike
-	read    func(*exchange) (Answer, error)
+	read    func(*exchange, *convo.Node) (Answer, error)
 	explain func(status int, body []byte) reading
 }
 
@@ -186,7 +185,6 @@ type dialect struct {
 	newLimit bool // the limit of the answer's length has OpenAI's newer name
 }
 
-// A schemaForm is how a request states the form of the answer.
 type schemaForm int
 
 const (
@@ -276,7 +274,11 @@ func (m *model) ask(ctx context.Context, q Question, d dialect) (Answer, error) 
 	if err := x.do(ctx, m.http, request, m.explain); err != nil {
 		return Answer{}, err
 	}
-	return m.read(x)
+	root, err := convo.ReadLenient(x.body)
+	if err != nil || root.Kind != '{' { // read leaves out members of another type than the protocol's
+		return Answer{}, x.fail(Malformed, "the response does not follow the provider's protocol")
+	}
+	return m.read(x, root)
 }
 
 // bearer puts a key into the Authorization header as OAuth 2.0 defines it (RFC 6750).

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ErrSpent says that a call was not made because it could cost more than is left.
 var ErrSpent = errors.New("not enough money is left for the call")
 
 // A Purse limits what calls may cost together, in millionths of a US dollar. It is safe for concurrent use. The
@@ -30,7 +29,6 @@ type Purse struct {
 	reserved int64
 }
 
-// NewPurse makes a purse with an amount already spent.
 func NewPurse(ceiling, spent int64) *Purse { return &Purse{ceiling: ceiling, spent: spent} }
 
 // Reserve sets aside the estimated cost of a call before it is made. After the call, the caller passes the actual
@@ -71,7 +69,6 @@ type Rates struct {
 	Output    float64 `json:"output"`
 }
 
-// Prices is a price table.
 type Prices []Price
 
 // Check returns an error for a missing model name and for an impossible price.
@@ -190,21 +187,20 @@ type patient struct {
 	Patience
 }
 
-// Ask implements Model.
 func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		answer, err := p.once(ctx, q)
 		answer.Retries += attempt - 1
-		if e := (*Error)(nil); errors.As(err, &e) {
+		e, is := errors.AsType[*Error](err)
+		if is {
 			e.Answer.Retries += attempt - 1
 		}
-		wait, again := passing(err)
-		if !again || attempt == p.Attempts || ctx.Err() != nil {
+		if passing := is && (e.Kind == RateLimited || e.Kind == Unavailable); !passing || attempt == p.Attempts || ctx.Err() != nil {
 			return answer, err
 		}
 		// The jitter keeps many callers from retrying at the same moment.
-		wait = max(wait, pause/2+rand.N(pause))
+		wait := max(e.RetryAfter, pause/2+rand.N(pause))
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 			return answer, err // the provider's own error tells more than a timeout while waiting
 		}
@@ -215,14 +211,6 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 		}
 		pause = min(2*pause, longestPause)
 	}
-}
-
-func passing(err error) (wait time.Duration, again bool) {
-	e, is := errors.AsType[*Error](err)
-	if !is {
-		return 0, false
-	}
-	return e.RetryAfter, e.Kind == RateLimited || e.Kind == Unavailable
 }
 
 func (p *patient) once(ctx context.Context, q Question) (Answer, error) {

@@ -25,14 +25,12 @@ import (
 	"jurat/internal/relay"
 )
 
-// An exchange is a call that is under way.
 type exchange struct {
 	recorder *Recorder
 	call     *relay.Call
 	intent   *intent
 }
 
-// End implements relay.Exchange.
 func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	r := e.recorder
 	r.after("answered")
@@ -320,7 +318,6 @@ func (e *exchange) said(act *observed.Act) said {
 	return s
 }
 
-// A kind says what the record of a call is.
 type kind struct {
 	act      evidence.ActionType
 	protocol func(*relay.Call) string // "": none that is read; such calls of HTTP are recorded as bytes

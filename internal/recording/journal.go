@@ -79,7 +79,6 @@ type batch struct {
 	began []string // record ids, whose calls are not forwarded if the batch fails
 }
 
-// openJournal begins an empty journal.
 func openJournal(path string, after func(step string)) (*journal, error) {
 	j := &journal{path: path, after: after, open: map[string]*intent{}, next: &batch{done: make(chan struct{})}}
 	folder, err := os.Stat(filepath.Dir(path))
@@ -404,7 +403,6 @@ func nextLine(r *bufio.Reader) ([]byte, error) {
 	return text, err
 }
 
-// contents are what was read of a journal.
 type contents struct {
 	left    []*intent // that have no end, in their order
 	last    time.Time

@@ -33,7 +33,6 @@ type attempt struct {
 	request     evidence.Digest
 }
 
-// made is what became of an attempt.
 type made struct {
 	requestID, chain string
 	failed           bool // there is no whole answer to it

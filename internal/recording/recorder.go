@@ -35,7 +35,6 @@ type Log interface {
 	RequestOf(ctx context.Context, recordID string) (evidence.Digest, error)
 }
 
-// Config says how a recorder works.
 type Config struct {
 	Log Log
 	// InPlace returns an error if what is sealed now would go to a log that was moved or removed. nil: that is not asked.
@@ -159,7 +158,6 @@ func (r *Recorder) AgentOf(ctx context.Context, token string) (agent string, err
 	return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: reason}
 }
 
-// Begin implements relay.Witness.
 func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange, error) {
 	agent, err := r.AgentOf(ctx, call.Token)
 	if err != nil {
@@ -234,7 +232,6 @@ func sealable(chain, origin string) error {
 	return nil
 }
 
-// Missed implements relay.Witness.
 func (r *Recorder) Missed(call *relay.Call, why error) {
 	agent, err := r.AgentOf(context.Background(), call.Token)
 	if err != nil {

@@ -266,7 +266,6 @@ type Report struct {
 // An Account says what became of a report.
 type Account string
 
-// The accounts.
 const (
 	New     Account = "new"     // it is sealed
 	Known   Account = "known"   // the log had it

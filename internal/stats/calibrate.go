@@ -23,7 +23,6 @@ import (
 	"jurat/jury"
 )
 
-// Format is the version of the calibration file.
 const Format = "jurat/calibration/v1"
 
 // Unit is the number of units of weight per natural unit of log-odds. Weights are whole numbers, so that their sums
@@ -44,7 +43,6 @@ type Calibration struct {
 	Known          []Known `json:"known"`          // each labelled item's contribution, so that no item is judged by its own label
 }
 
-// A Juror is the measurement of one juror.
 type Juror struct {
 	Juror       string  `json:"juror"`
 	Made                // the model and template that the votes name
@@ -409,7 +407,6 @@ const (
 	Calibrated Method = "calibrated" // by the log-odds of measured reliability
 )
 
-// Verdicts is the result of a method on ballots.
 type Verdicts struct {
 	Verdicts map[string]Choice `json:"verdicts"` // by item; null: a tie, or no votes
 	Accuracy *float64          `json:"accuracy"` // share of labelled items with a correct verdict; a tie is wrong. null: no labels

@@ -24,7 +24,6 @@ import (
 	"jurat/jury"
 )
 
-// Stats holds the statistics of many trials.
 type Stats struct {
 	Trials       int                   `json:"trials"`
 	Verdicts     map[jury.Position]int `json:"verdicts"` // the juries' verdicts
@@ -77,7 +76,6 @@ type Tally struct {
 	jurors map[string]*JurorStats
 }
 
-// New returns an empty tally.
 func New() *Tally {
 	return &Tally{stats: Stats{Verdicts: map[jury.Position]int{}, Outcomes: map[jury.Position]int{}}, jurors: map[string]*JurorStats{}}
 }
@@ -129,14 +127,14 @@ func (t *Tally) Add(chain []*evidence.Record) error {
 func (t *Tally) decided(o *jury.TrialOutcome) {
 	s := &t.stats
 	s.Outcomes[o.Position]++
-	if o.Open {
-		s.Open++
-	}
-	if o.Decision != nil {
-		s.Decided++
-		if o.Position != o.Verdict.Position {
-			s.Changed++
-		}
+	count(&s.Open, o.Open)
+	count(&s.Decided, o.Decision != nil)
+	count(&s.Changed, o.Decision != nil && o.Position != o.Verdict.Position)
+}
+
+func count(n *int, is bool) {
+	if is {
+		*n++
 	}
 }
 
@@ -144,35 +142,20 @@ func (t *Tally) outcome(r *jury.Result) {
 	s := &t.stats
 	s.Trials++
 	s.Verdicts[r.FinalVerdict]++
-	if r.Degraded {
-		s.Degraded++
-	}
-	if r.Inconclusive {
-		s.Inconclusive++
-	} else {
-		s.Judged++
-		if r.FinalVerdict != r.DiscussionVerdict {
-			s.ChangedByVerdict++
-		}
-	}
-	if r.TotalRounds > 0 {
-		s.Discussed++
-		if r.Phase1Verdict != r.DiscussionVerdict {
-			s.ChangedByTalk++
-		}
-	}
+	count(&s.Degraded, r.Degraded)
+	count(&s.Inconclusive, r.Inconclusive)
+	count(&s.Judged, !r.Inconclusive)
+	count(&s.ChangedByVerdict, !r.Inconclusive && r.FinalVerdict != r.DiscussionVerdict)
+	count(&s.Discussed, r.TotalRounds > 0)
+	count(&s.ChangedByTalk, r.TotalRounds > 0 && r.Phase1Verdict != r.DiscussionVerdict)
 	for _, round := range r.DiscussionRounds {
 		s.Statements += len(round.Statements)
 	}
 	for _, c := range r.Changes {
 		s.Changes++
 		t.juror(c.JurorID).Changes++
-		if c.ToMajority {
-			s.ToMajority++
-		}
-		if c.Unsupported {
-			s.Unsupported++
-		}
+		count(&s.ToMajority, c.ToMajority)
+		count(&s.Unsupported, c.Unsupported)
 	}
 }
 
@@ -228,11 +211,8 @@ func (t *Tally) said(said *trial.Said) {
 }
 
 func (j *JurorStats) answered(fallback bool) {
-	if fallback {
-		j.Fallbacks++
-	} else {
-		j.Answered++
-	}
+	count(&j.Fallbacks, fallback)
+	count(&j.Answered, !fallback)
 }
 
 func (j *JurorStats) add(e jury.Effort) {
@@ -250,7 +230,6 @@ func (j *JurorStats) add(e jury.Effort) {
 	j.latencies = append(j.latencies, latency)
 }
 
-// Stats returns the totals.
 func (t *Tally) Stats() *Stats {
 	s := t.stats
 	s.AfterPhase1, s.AfterDiscussion = agreement(t.phase1), agreement(t.talked)

@@ -76,10 +76,7 @@ const mostReasons = 10
 // Refuse counts a span or an event that is not taken, and why.
 func (t *Told) Refuse(reason string) {
 	t.Refused++
-	if len(t.Reasons) == mostReasons {
-		return
-	}
-	if !slices.Contains(t.Reasons, reason) {
+	if len(t.Reasons) < mostReasons && !slices.Contains(t.Reasons, reason) {
 		t.Reasons = append(t.Reasons, reason)
 	}
 }
@@ -272,20 +269,16 @@ func (a *Act) Observed(agent string, received time.Time) observed.Act {
 	return o
 }
 
-// A Signal is what a body is about.
 type Signal string
 
-// The signals that have acts in them.
 const (
 	Traces Signal = "traces"
 	Logs   Signal = "logs"
 	Either Signal = "" // a file does not say which
 )
 
-// An Encoding is how a body is written.
 type Encoding string
 
-// The encodings of OTLP over HTTP.
 const (
 	Protobuf Encoding = "protobuf"
 	JSON     Encoding = "json"

@@ -55,7 +55,6 @@ type Receiver struct {
 	counts   [len(names)]atomic.Int64
 }
 
-// Limits of what is done at a time.
 const (
 	mostReading  = 16
 	mostDecoding = 2
@@ -65,7 +64,6 @@ const (
 	sealAtOnce   = 16 // chains of one request
 )
 
-// New returns a receiver.
 func New(c Config) *Receiver {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -76,7 +74,6 @@ func New(c Config) *Receiver {
 	return &Receiver{Config: c, reading: make(chan struct{}, mostReading), decoding: make(chan struct{}, mostDecoding), sealing: make(chan struct{}, mostSealing)}
 }
 
-// What is counted.
 const (
 	sealed = iota
 	known
@@ -123,26 +120,20 @@ type question struct {
 	encoding Encoding
 }
 
-// ServeHTTP takes a request.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	q := question{Request: req, signal: signals[req.URL.Path]}
 	a := answer{w: w, signal: q.signal}
 	told, err := r.post(w, &q, &a)
-	if err != nil {
-		a.fail(r.failed(&q, err), err.Error()) // it is logged, because clients of gRPC show no answer of HTTP
+	if err == nil {
+		a.done(told)
 		return
 	}
-	a.done(told)
-}
-
-// failed logs why a request is not recorded, and returns the status. An error that is no refusal may pass.
-func (r *Receiver) failed(q *question, err error) (status int) {
-	status = http.StatusServiceUnavailable
+	status := http.StatusServiceUnavailable // an error that is no refusal may pass
 	if refusal, is := errors.AsType[*refusal](err); is {
 		status = refusal.status
 	}
-	r.Log.Warn("telemetry was not recorded", "signal", string(q.signal), "status", status, "error", err)
-	return status
+	r.Log.Warn("telemetry was not recorded", "signal", string(q.signal), "status", status, "error", err) // clients of gRPC show no answer of HTTP
+	a.fail(status, err.Error())
 }
 
 func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, error) {

@@ -18,7 +18,6 @@ type EventHead struct {
 	SubmissionID string    `json:"submissionId"`
 }
 
-// Head implements Event.
 func (h EventHead) Head() EventHead { return h }
 
 // The events of a trial, in the order in which their types first occur. After TrialClosed, only PersonDecided can
@@ -68,7 +67,6 @@ type (
 		Phase jury.Phase `json:"phase"`
 		jury.ConsensusResult
 	}
-	// RoundStarted opens a round of discussion.
 	RoundStarted struct {
 		EventHead
 		Round        int      `json:"round"`
@@ -85,7 +83,6 @@ type (
 		NewVerdict      jury.Position `json:"newVerdict"`
 		NewScore        int           `json:"newScore"`
 	}
-	// RoundCompleted ends a round.
 	RoundCompleted struct {
 		EventHead
 		Round            int                  `json:"round"`
@@ -101,13 +98,11 @@ type (
 		Opinion jury.Opinion    `json:"opinion"`
 		Alone   bool            `json:"alone,omitzero"` // in phase 1
 	}
-	// Judged is the final judgment.
 	Judged struct {
 		EventHead
 		Record   evidence.Digest `json:"record"`
 		Judgment jury.Judgment   `json:"judgment"`
 	}
-	// TrialClosed ends the trial.
 	TrialClosed struct {
 		EventHead
 		Acts int `json:"acts"`

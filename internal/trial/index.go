@@ -17,7 +17,6 @@ import (
 	"jurat/jury"
 )
 
-// ErrUnknown says that the log has no such trial.
 var ErrUnknown = errors.New("there is no such trial in the log")
 
 // An Index has the Summary of every trial in a log. Follow reads what any process appended since the last call. It

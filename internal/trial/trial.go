@@ -51,7 +51,6 @@ import (
 	"jurat/jury"
 )
 
-// Config holds what a trial needs.
 type Config struct {
 	Ledger   *ledger.Ledger
 	Keys     ledger.Keys
@@ -79,7 +78,6 @@ type Config struct {
 	OnEvent func(Event)
 }
 
-// A Trial is the result and the records of a trial.
 type Trial struct {
 	ID      string // the chain_id of its records
 	Result  *jury.Result
@@ -361,7 +359,6 @@ func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
 		Saw: exhibits, Response: c.subject.Material()})
 }
 
-// Record implements jury.Recorder.
 func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, error) {
 	if _, asks := act.Body.(*jury.Opening); asks {
 		select {
@@ -473,7 +470,6 @@ func (c Config) cite(on *subject.Case) Config {
 	return c
 }
 
-// Answer implements jury.Juror.
 func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	a, err := j.juror.Answer(ctx, b)
 	a.Opinion = citeOpinion(j.subject, a.Opinion)

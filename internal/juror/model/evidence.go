@@ -220,7 +220,6 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// show writes invisible characters as their code points.
 func show(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -248,7 +247,6 @@ func unshow(shown string) string {
 	})
 }
 
-// barred writes a text as lines of data.
 func barred(s *strings.Builder, text string) {
 	for line := range strings.SplitSeq(show(text), "\n") {
 		s.WriteString(bar)

@@ -26,7 +26,6 @@ const (
 	maxRemembered  = 1000 // trials in which this juror tripped the canary and has given no valid answer since
 )
 
-// Config holds what a seat needs.
 type Config struct {
 	Model    llm.Model
 	Settings llm.Settings // the settings of Model; they give the price of a call
