@@ -93,7 +93,11 @@ func (f *Facts) clause(c Clause, found Found, expired int64) Clause {
 		c.Lines = append(c.Lines, f.line(&l, found))
 	}
 	if c.keeps {
-		c.Settings = f.kept(expired)
+		c.Settings = []string{fmt.Sprintf("This program deletes a record only by 'jurat log expire', and only if it is proved to be %d days old",
+			operator.MinRetention)}
+		if expired > 0 {
+			c.Settings = append(c.Settings, fmt.Sprintf("%s of all agents were deleted after their time, by acts in the log", plural.Of(expired, "record")))
+		}
 		if !f.spans(operator.MinRetention) {
 			c.NotShown = append(slices.Clip(c.NotShown), fmt.Sprintf("That anything was kept for six months: the first and the last act of this report are less than %d days apart", operator.MinRetention))
 		}
@@ -105,7 +109,8 @@ func (f *Facts) line(l *line, found Found) Line {
 	records := f.shows[l.fact]
 	made := Line{Shows: l.shows, Members: l.members, Records: len(records), Guarantees: l.proof}
 	if len(records) > 0 {
-		made.First, made.Last = placeOf(records[0]), placeOf(records[len(records)-1])
+		first, last := records[0], records[len(records)-1]
+		made.First, made.Last = &Place{first.id, first.time}, &Place{last.id, last.time}
 	}
 	for _, r := range records {
 		worst := verify.Proved
@@ -133,16 +138,6 @@ func (f *Facts) line(l *line, found Found) Line {
 		made.Note = "no start of a recorder is in this report, so nothing says that gaps would be reported"
 	}
 	return made
-}
-
-func placeOf(r ref) *Place { return &Place{Record: r.id, Time: r.time} }
-
-func (f *Facts) kept(expired int64) []string {
-	list := []string{fmt.Sprintf("This program deletes a record only by 'jurat log expire', and only if it is proved to be %d days old", operator.MinRetention)}
-	if expired > 0 {
-		list = append(list, fmt.Sprintf("%s of all agents were deleted after their time, by acts in the log", plural.Of(expired, "record")))
-	}
-	return list
 }
 
 func (f *Facts) spans(days int) bool {

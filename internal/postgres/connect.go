@@ -21,8 +21,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// standstill is how long the server waits for a process to continue its transaction. All other writers wait
-// meanwhile.
+// standstill is how long the server waits for a process to continue its transaction. All other writers wait meanwhile.
 const standstill = 10 * time.Second
 
 // settings are applied to every connection. They override the defaults of the server, the database and the role.
@@ -41,11 +40,6 @@ var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current
 	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1),
 	set_config('jit', 'off', $1), set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
 
-// isURL reports whether name has the form of a URL that Connect accepts.
-func isURL(name string) bool {
-	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
-}
-
 // Connect returns a pool of connections that have the settings above, after it has reached the server once. Its error
 // wraps ErrURL, ErrUnreachable, ErrNoDatabase or ErrNotLetIn where one of them is the cause. No error of Connect, or
 // of the pool's users, contains the password.
@@ -58,14 +52,13 @@ func Connect(ctx context.Context, name string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("connecting to PostgreSQL: %w", err)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to PostgreSQL: %w", Explain(err))
-	}
-	if err := pool.Ping(ctx); err != nil {
+	if err == nil {
+		if err = pool.Ping(ctx); err == nil {
+			return pool, nil
+		}
 		pool.Close()
-		return nil, fmt.Errorf("connecting to PostgreSQL: %w", Explain(err))
 	}
-	return pool, nil
+	return nil, fmt.Errorf("connecting to PostgreSQL: %w", Explain(err))
 }
 
 // CheckURL returns the error that Connect would return for a bad URL, without contacting the server.
@@ -75,7 +68,7 @@ func CheckURL(name string) error {
 }
 
 func parse(name string) (*pgxpool.Config, error) {
-	if !isURL(name) {
+	if !strings.HasPrefix(name, "postgres://") && !strings.HasPrefix(name, "postgresql://") {
 		return nil, ErrURL
 	}
 	u, err := url.Parse(name)
@@ -85,8 +78,7 @@ func parse(name string) (*pgxpool.Config, error) {
 	}
 	config, err := pgxpool.ParseConfig(name)
 	if err != nil {
-		var unreadable *pgconn.ParseConfigError // it quotes the whole URL
-		if errors.As(err, &unreadable) {
+		if unreadable, is := errors.AsType[*pgconn.ParseConfigError](err); is { // it quotes the whole URL
 			err = errors.Unwrap(unreadable)
 		}
 		u.User, u.RawQuery = nil, "" // either can contain a password
@@ -152,26 +144,11 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return &watched{Conn: tcp, dialer: d}, nil
 }
 
-// ask returns nil if the server answers, even if it refuses the login. A proxy may answer the login itself, so ask
-// sends a statement. A proxy that cannot reach its server answers with an error of class 08.
+// ask returns nil if the server answers, even if it refuses the login. A proxy may answer the login itself, so ask sends a statement. A proxy that
+// cannot reach its server answers with an error of class 08. ask connects to this address only, whatever other servers the URL names or prefers.
 func (d *dialer) ask(address net.Addr) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d.answer) // net.Conn passes no context
 	defer cancel()
-	conn, err := pgconn.ConnectConfig(ctx, d.asking(address))
-	if err == nil {
-		_, err = conn.Exec(ctx, `SELECT 1`).ReadAll()
-		_ = conn.Close(ctx) // the server has answered already
-	}
-	var said *pgconn.PgError
-	if errors.As(err, &said) && !strings.HasPrefix(said.Code, "08") {
-		return nil
-	}
-	return err
-}
-
-// asking returns the configuration for ask. It connects to this address only, whatever other servers the URL names or
-// prefers.
-func (d *dialer) asking(address net.Addr) *pgconn.Config {
 	config := d.config.Copy()
 	config.ConnectTimeout = 0 // answer is shorter
 	config.LookupFunc = func(context.Context, string) ([]string, error) { return []string{address.String()}, nil }
@@ -182,7 +159,15 @@ func (d *dialer) asking(address net.Addr) *pgconn.Config {
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}
-	return config
+	conn, err := pgconn.ConnectConfig(ctx, config)
+	if err == nil {
+		_, err = conn.Exec(ctx, `SELECT 1`).ReadAll()
+		_ = conn.Close(ctx) // the server has answered already
+	}
+	if said, is := errors.AsType[*pgconn.PgError](err); is && !strings.HasPrefix(said.Code, "08") {
+		return nil
+	}
+	return err
 }
 
 // watched is a connection that ends when the server stops answering.
@@ -216,9 +201,7 @@ func (c *watched) doubt(this int64) {
 	case c.reads.Load() != this:
 	case err == nil:
 		time.AfterFunc(c.dialer.silence, func() { c.doubt(this) })
-	default:
-		// The error of ask is not wrapped: its timeout is not the reader's deadline. For the reader, the connection
-		// is broken.
+	default: // The error of ask is not wrapped: its timeout is not the reader's deadline. For the reader, the connection is broken.
 		why := fmt.Errorf("the server sent nothing for %v and does not answer on a new connection: %v", c.dialer.silence, err)
 		c.silent.Store(&why)
 		c.Close()
@@ -264,39 +247,28 @@ func (o oneLine) Error() string {
 func (o oneLine) Unwrap() error { return o.error }
 
 func meaningOf(err error) error {
-	var failure *pgconn.PgError
-	if !errors.As(err, &failure) {
-		if outOfReach(err) {
-			return ErrUnreachable
-		}
+	failure, is := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case !is && outOfReach(err), is && (isCut(err) || strings.HasPrefix(failure.Code, "53")): // or it lacks memory or connections
+		return ErrUnreachable
+	case !is:
 		return nil
 	}
-	switch failure.Code {
-	case "42501":
-		return ErrNotAllowed
-	case "3D000":
-		return ErrNoDatabase
-	case "28P01", "28000":
-		return ErrNotLetIn
-	}
-	if isCut(err) || strings.HasPrefix(failure.Code, "53") { // or it lacks memory or connections
-		return ErrUnreachable
-	}
-	return nil
+	return map[string]error{"42501": ErrNotAllowed, "3D000": ErrNoDatabase, "28P01": ErrNotLetIn, "28000": ErrNotLetIn}[failure.Code]
 }
 
 // outOfReach reports whether no PostgreSQL server answered, or a connection broke off.
 func outOfReach(err error) bool {
-	var network *net.OpError
-	var connecting *pgconn.ConnectError
-	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
-		errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) // it was not sent, as the connection was closed
+	_, network := errors.AsType[*net.OpError](err)
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return network || connecting || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		pgconn.SafeToRetry(err) // it was not sent, as the connection was closed
 }
 
 // isCut reports whether an error is about the connection, not an answer that came over it.
 func isCut(err error) bool {
-	var failure *pgconn.PgError
-	if !errors.As(err, &failure) {
+	failure, is := errors.AsType[*pgconn.PgError](err)
+	if !is {
 		return !errors.Is(err, pgx.ErrNoRows) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	switch failure.Code {
@@ -316,8 +288,8 @@ func translate(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return storage.ErrNotFound
 	}
-	var failure *pgconn.PgError
-	if !errors.As(err, &failure) {
+	failure, is := errors.AsType[*pgconn.PgError](err)
+	if !is {
 		return Explain(err)
 	}
 	meaning := map[string]error{
@@ -365,12 +337,11 @@ const pause = 50 * time.Millisecond
 // undone reports whether a failed operation certainly had no effect and may succeed when repeated: the server did not
 // receive it, or rolled it back in favour of another transaction.
 func undone(err error) bool {
-	var failure *pgconn.PgError
-	if errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") { // serialization failure, deadlock
+	if failure, is := errors.AsType[*pgconn.PgError](err); is && (failure.Code == "40001" || failure.Code == "40P01") { // serialization failure, deadlock
 		return true
 	}
-	var connecting *pgconn.ConnectError
-	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) && isCut(err)
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return pgconn.SafeToRetry(err) || connecting && isCut(err)
 }
 
 // undoneOrBroken reports whether a failed operation may be repeated, if doing it twice does no harm.

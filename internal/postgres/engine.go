@@ -90,7 +90,11 @@ func queue(batch *pgx.Batch, statements []storage.Statement) {
 			case storage.ID:
 				s.Args[n] = string(arg)
 			case []storage.ID:
-				s.Args[n] = textsOf(arg)
+				list := make([]string, len(arg))
+				for i, id := range arg {
+					list[i] = string(id)
+				}
+				s.Args[n] = list
 			}
 		}
 		query := batch.Queue(s.Text, s.Args...)
@@ -108,14 +112,6 @@ func queue(batch *pgx.Batch, statements []storage.Statement) {
 			query.Exec(func(tag pgconn.CommandTag) error { return s.Changed(tag.RowsAffected()) })
 		}
 	}
-}
-
-func textsOf(ids []storage.ID) []string {
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		list[i] = string(id)
-	}
-	return list
 }
 
 func (tx *transaction) Run(ctx context.Context, statements ...storage.Statement) error {
@@ -306,8 +302,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 	}
 	// A crash during COMMIT leaves all or nothing. So does a crash of the server: after its restart, its own log
 	// decides.
-	var lost *lostError
-	if errors.As(err, &lost) {
+	if _, lost := errors.AsType[*lostError](err); lost {
 		tx.conn.Conn().PgConn().Conn().Close() // so that the server receives nothing more from it
 		tx.conn.Release()
 		s.unsettled.Store(true)
@@ -427,8 +422,8 @@ func (e *lostError) Unwrap() error { return e.err }
 // refused reports whether the server said that it rejected the statement. An error that ends the connection does not
 // say that.
 func refused(err error) bool {
-	var failure *pgconn.PgError
-	return errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR"
+	failure, is := errors.AsType[*pgconn.PgError](err)
+	return is && failure.SeverityUnlocalized == "ERROR"
 }
 
 // fence takes the writers' lock, so that every earlier transaction is over when it returns. Before that, an earlier

@@ -55,8 +55,7 @@ func (s *Files) Key() filestore.ID { return s.keys.IDs()[0] }
 
 func (s *Files) Where(name string) string { return name + " in the database" }
 
-// do runs an operation, and repeats it after an error that again accepts: undone for one that must not be done twice, undoneOrBroken for
-// one that may.
+// do runs an operation, and repeats it after an error that again accepts: undone if it must not be done twice, undoneOrBroken if it may.
 func (s *Files) do(ctx context.Context, op, name string, again func(error) bool, f func(context.Context) error) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -79,13 +78,16 @@ func isAnswer(err error) bool {
 	return slices.ContainsFunc(answers, func(answer error) bool { return errors.Is(err, answer) })
 }
 
-// exec executes a statement in a transaction of its own, with one message to the server.
-func (s *Files) exec(ctx context.Context, statement string, arguments ...any) (tag pgconn.CommandTag, err error) {
-	batch := new(pgx.Batch)
+// exec executes a statement in a transaction of its own, with one message to the server. It returns otherwise if the statement changed no row.
+func (s *Files) exec(ctx context.Context, otherwise error, statement string, arguments ...any) error {
+	batch, changed := new(pgx.Batch), int64(0)
 	batch.Queue(settings, true)
-	batch.Queue(statement, arguments...).Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
-	err = s.pool.SendBatch(ctx, batch).Close()
-	return tag, err
+	batch.Queue(statement, arguments...).Exec(func(tag pgconn.CommandTag) error { changed = tag.RowsAffected(); return nil })
+	err := s.pool.SendBatch(ctx, batch).Close()
+	if err == nil && changed == 0 {
+		return otherwise
+	}
+	return err
 }
 
 // transact runs f in a transaction.
@@ -98,26 +100,18 @@ func (s *Files) transact(ctx context.Context, f func(pgx.Tx) error) error {
 	})
 }
 
-// changed returns otherwise if a statement succeeded but changed no row.
-func changed(tag pgconn.CommandTag, err, otherwise error) error {
-	if err == nil && tag.RowsAffected() == 0 {
-		return otherwise
-	}
-	return err
-}
-
 func (s *Files) Read(ctx context.Context, name string) (content []byte, err error) {
 	err = s.do(ctx, "read", name, undoneOrBroken, func(ctx context.Context) error {
-		content, err = s.read(ctx, s.pool, name, `SELECT content, wrapped FROM jurat.files WHERE name = $1`)
+		content, err = s.read(ctx, s.pool, `SELECT content, wrapped FROM jurat.files WHERE name = $1`, name)
 		return err
 	})
 	return content, err
 }
 
-func (s *Files) read(ctx context.Context, from querier, name, query string) ([]byte, error) {
+func (s *Files) read(ctx context.Context, from querier, query, name string, arguments ...any) ([]byte, error) {
 	var content []byte
 	var key filestore.ID
-	err := from.QueryRow(ctx, query, name).Scan(&content, &key)
+	err := from.QueryRow(ctx, query, append([]any{name}, arguments...)...).Scan(&content, &key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fs.ErrNotExist
 	}
@@ -140,8 +134,7 @@ func (s *Files) Replace(ctx context.Context, name string, content []byte) error 
 func (s *Files) put(ctx context.Context, again func(error) bool, op, name string, content []byte, statement string) error {
 	return s.do(ctx, op, name, again, func(ctx context.Context) error {
 		key, stored := s.keys.Wrap(name, content)
-		tag, err := s.exec(ctx, statement, name, stored, key)
-		return changed(tag, err, fs.ErrExist)
+		return s.exec(ctx, fs.ErrExist, statement, name, stored, key)
 	})
 }
 
@@ -161,15 +154,13 @@ func (s *Files) CreateAll(ctx context.Context, files []filestore.File) error {
 			key, stored := s.keys.Wrap(file.Name, file.Content)
 			names[n], contents[n], keys[n] = file.Name, stored, string(key)
 		}
-		_, err := s.exec(ctx, `INSERT INTO jurat.files (name, content, wrapped) SELECT * FROM unnest($1::text[], $2::bytea[], $3::text[])`, names, contents, keys)
+		err := s.exec(ctx, nil, `INSERT INTO jurat.files (name, content, wrapped) SELECT * FROM unnest($1::text[], $2::bytea[], $3::text[])`, names, contents, keys)
 		if errors.Is(translate(err), storage.ErrNotUnique) {
 			return fs.ErrExist
 		}
 		return err
 	})
 }
-
-const selectForUpdate = `SELECT content, wrapped FROM jurat.files WHERE name = $1 FOR UPDATE`
 
 // Rename implements filestore.Store. It wraps the content again, because a wrapping is bound to the file's name.
 func (s *Files) Rename(ctx context.Context, from, to string) error {
@@ -178,7 +169,7 @@ func (s *Files) Rename(ctx context.Context, from, to string) error {
 			return fs.ErrInvalid
 		}
 		return s.transact(ctx, func(tx pgx.Tx) error {
-			content, err := s.read(ctx, tx, from, selectForUpdate)
+			content, err := s.read(ctx, tx, `SELECT content, wrapped FROM jurat.files WHERE name = $1 FOR UPDATE`, from)
 			if err != nil || from == to {
 				return err
 			}
@@ -195,8 +186,7 @@ func (s *Files) Rename(ctx context.Context, from, to string) error {
 // Remove implements filestore.Store. After a connection broke, it may report that a file is missing which it has removed.
 func (s *Files) Remove(ctx context.Context, name string) error {
 	return s.do(ctx, "remove", name, undoneOrBroken, func(ctx context.Context) error {
-		tag, err := s.exec(ctx, `DELETE FROM jurat.files WHERE name = $1`, name)
-		return changed(tag, err, fs.ErrNotExist)
+		return s.exec(ctx, fs.ErrNotExist, `DELETE FROM jurat.files WHERE name = $1`, name)
 	})
 }
 
@@ -208,9 +198,9 @@ func (s *Files) List(ctx context.Context, folder string, found func(name string)
 	for {
 		var names []string
 		err := s.do(ctx, "list", folder, undoneOrBroken, func(ctx context.Context) error {
-			// '0' comes right after '/'.
-			var err error
-			names, err = texts[string](ctx, s.pool, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2 ORDER BY name LIMIT $3`, folder, after, page)
+			var err error // '0' comes right after '/'
+			names, err = texts[string](ctx, s.pool, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2
+				ORDER BY name LIMIT $3`, folder, after, page)
 			return err
 		})
 		if err != nil {
@@ -275,20 +265,14 @@ func (s *Files) Rewrap(ctx context.Context, progress func(done int64)) (done int
 
 func (s *Files) rewrap(ctx context.Context, name string, first filestore.ID) (done bool, err error) {
 	err = s.transact(ctx, func(tx pgx.Tx) error {
-		var stored []byte
-		var key filestore.ID
-		err := tx.QueryRow(ctx, selectForUpdate, name).Scan(&stored, &key)
-		if errors.Is(err, pgx.ErrNoRows) || err == nil && key == first {
+		content, err := s.read(ctx, tx, `SELECT content, wrapped FROM jurat.files WHERE name = $1 AND wrapped <> $2 FOR UPDATE`, name, first)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil // since its name was read, the file was removed, or wrapped by another process
 		}
 		if err != nil {
 			return err
 		}
-		content, err := s.keys.Unwrap(name, key, stored)
-		if err != nil {
-			return err
-		}
-		key, stored = s.keys.Wrap(name, content)
+		key, stored := s.keys.Wrap(name, content)
 		_, err = tx.Exec(ctx, `UPDATE jurat.files SET content = $2, wrapped = $3 WHERE name = $1`, name, stored, key)
 		done = true
 		return err

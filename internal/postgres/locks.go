@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -66,26 +67,17 @@ func (l *Locks) Lock(ctx context.Context, name string) (held context.Context, re
 	if l.held[name] != nil { // the database would give a session the same lock again
 		return nil, nil, fmt.Errorf("locking %s: %w", name, lock.ErrTaken)
 	}
-	if err := l.take(ctx, name); err != nil {
+	var got bool
+	if err = l.ask(ctx, `SELECT pg_try_advisory_lock($1)`, &got, lockOf(name)); err == nil && !got {
+		err = lock.ErrTaken
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("locking %s: %w", name, Explain(err))
 	}
 	held, end := context.WithCancelCause(ctx)
 	h := &hold{end}
 	l.held[name] = h
 	return held, func() { l.release(name, h) }, nil
-}
-
-// take takes the lock for a name. The caller holds l.mu.
-func (l *Locks) take(ctx context.Context, name string) error {
-	if err := l.connect(ctx); err != nil {
-		return err
-	}
-	var got bool
-	err := l.ask(ctx, `SELECT pg_try_advisory_lock($1)`, &got, lockOf(name))
-	if err == nil && !got {
-		err = lock.ErrTaken
-	}
-	return err
 }
 
 // connect starts a session if there is none. The caller holds l.mu.
@@ -104,25 +96,20 @@ func (l *Locks) connect(ctx context.Context) error {
 	return nil
 }
 
-// ask sends a query in the session. After an error, or without an answer in time, the state of the locks is unknown,
+// ask sends a query in the session, which it starts if there is none. After an error, or without an answer in time, the state of the locks is unknown,
 // so ask ends the session with all its locks. The caller holds l.mu.
 func (l *Locks) ask(ctx context.Context, question string, to any, arguments ...any) error {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), l.connect(ctx)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.answer)
 	defer cancel()
 	err := l.session.QueryRow(ctx, question, arguments...).Scan(to)
 	if err != nil {
-		l.lose()
+		l.endAll()
+		_ = l.hangUp() // the session is lost in any case
 	}
 	return err
-}
-
-// lose ends the session and its locks. The caller holds l.mu.
-func (l *Locks) lose() {
-	l.endAll()
-	_ = l.hangUp() // the session is lost in any case
 }
 
 // endAll ends the contexts of all locks, with lock.ErrLost as the cause. The caller holds l.mu.
@@ -188,12 +175,9 @@ func (l *Locks) Locked(ctx context.Context, name string) (is bool, err error) {
 	if l.held[name] != nil {
 		return true, nil
 	}
-	if err = l.connect(ctx); err == nil {
-		err = l.ask(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-			AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name))
-	}
-	if err != nil {
+	if err = l.ask(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name)); err != nil {
 		return false, fmt.Errorf("reading whether %s is locked: %w", name, Explain(err))
 	}
 	return is, nil

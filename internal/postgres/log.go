@@ -118,8 +118,8 @@ func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 // ErrNoTables means that Create was never called on this database.
 var ErrNoTables = errors.New("this database contains no ledger")
 
-// Open opens a database in which Create has made the tables. It returns
-// ErrNoTables if they are missing. The caller owns the pool, and closes it after the Store.
+// Open opens a database in which Create has made the tables. It returns ErrNoTables if they are missing. The caller
+// owns the pool, and closes it after the Store.
 func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	s := newStore(pool)
 	if err := s.known(ctx, pool); err != nil {
@@ -135,8 +135,7 @@ func newStore(pool *pgxpool.Pool) *Store {
 	return s
 }
 
-// createTables makes the tables in one transaction, if they are not there. If several processes call
-// it at once, one does the work.
+// createTables makes the tables in one transaction, if they are not there. If several processes call it at once, one does the work.
 func (s *Store) createTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := suits(ctx, tx); err != nil {
@@ -147,24 +146,11 @@ func (s *Store) createTables(ctx context.Context) error {
 		}
 		err := s.known(ctx, tx)
 		if errors.Is(err, ErrNoTables) {
-			return s.makeTables(ctx, tx)
+			_, err = tx.Conn().PgConn().Exec(ctx, `CREATE SCHEMA IF NOT EXISTS jurat; `+logTables+`
+				INSERT INTO jurat.meta VALUES ('schema', '`+version+`'); INSERT INTO jurat.head VALUES (true, '')`).ReadAll()
 		}
 		return err
 	})
-}
-
-func (s *Store) makeTables(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
-		return err
-	}
-	if _, err := tx.Conn().PgConn().Exec(ctx, logTables).ReadAll(); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `INSERT INTO jurat.meta VALUES ('schema', $1)`, version); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `INSERT INTO jurat.head VALUES (true, '')`)
-	return err
 }
 
 // suits returns an error if this server cannot keep the log: its version is too old, or its encoding is not UTF8.
@@ -276,10 +262,8 @@ func texts[T any](ctx context.Context, from interface {
 
 // An index of the log, and what its table says that it must contain.
 type index struct {
-	name   string
-	fields string // the sort key
-	table  string
-	where  string
+	Name, Table, Where string
+	Fields             string // the sort key
 }
 
 func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
@@ -289,12 +273,8 @@ func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []index
-	var x index
-	if _, err := pgx.ForEachRow(rows, []any{&x.name, &x.table, &x.where, &x.fields}, func() error {
-		list = append(list, x)
-		return nil
-	}); err != nil {
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[index])
+	if err != nil {
 		return nil, err
 	}
 	var amcheck string // the schema of the extension
@@ -305,7 +285,7 @@ func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
 	for _, x := range list {
 		complaint, err := x.check(ctx, tx, amcheck)
 		if err != nil {
-			return complaints, fmt.Errorf("checking index %s: %w", x.name, err)
+			return complaints, fmt.Errorf("checking index %s: %w", x.Name, err)
 		}
 		if complaint != "" {
 			complaints = append(complaints, complaint)
@@ -318,7 +298,7 @@ func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
 func (x *index) check(ctx context.Context, tx pgx.Tx, amcheck string) (complaint string, err error) {
 	if amcheck != "" {
 		err = apart(ctx, tx, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `SELECT `+pgx.Identifier{amcheck, "bt_index_check"}.Sanitize()+`($1::text::regclass, true)`, x.name)
+			_, err := tx.Exec(ctx, `SELECT `+pgx.Identifier{amcheck, "bt_index_check"}.Sanitize()+`($1::text::regclass, true)`, x.Name)
 			return err
 		})
 		if failure, is := errors.AsType[*pgconn.PgError](err); !is || failure.Code != "42501" { // without the right to use amcheck, compare instead
@@ -333,7 +313,7 @@ func (x *index) check(ctx context.Context, tx pgx.Tx, amcheck string) (complaint
 		return err
 	})
 	if err == nil && own != table {
-		return fmt.Sprintf("the index %s has %d rows where the table has %d, or others: rebuild it with REINDEX", x.name, own.rows, table.rows), nil
+		return fmt.Sprintf("the index %s has %d rows where the table has %d, or others: rebuild it with REINDEX", x.Name, own.rows, table.rows), nil
 	}
 	return x.complain(err)
 }
@@ -350,16 +330,13 @@ func apart(ctx context.Context, tx pgx.Tx, f func(pgx.Tx) error) error {
 // complain returns a complaint if the server's error reports damage, and otherwise the error.
 func (x *index) complain(err error) (string, error) {
 	if errors.Is(translate(err), storage.ErrDamaged) {
-		return fmt.Sprintf("the index %s: %v", x.name, err), nil
+		return fmt.Sprintf("the index %s: %v", x.Name, err), nil
 	}
 	return "", err
 }
 
 // A sum identifies the rows that were read, and their order.
-type sum struct {
-	rows int64
-	hash int64
-}
+type sum struct{ rows, hash int64 }
 
 // sum reads all rows in the order of the index: sorted from the table, or through the index.
 func (x *index) sum(ctx context.Context, tx pgx.Tx, fromTable bool) (s sum, err error) {
@@ -369,9 +346,8 @@ func (x *index) sum(ctx context.Context, tx pgx.Tx, fromTable bool) (s sum, err 
 			return s, err
 		}
 	}
-	// QueryExecModeExec plans the statement anew each time. A prepared statement without parameters keeps its first
-	// plan.
+	// QueryExecModeExec plans the statement anew each time. A prepared statement without parameters keeps its first plan.
 	err = tx.QueryRow(ctx, `SELECT count(*), coalesce(bit_xor(hashtextextended(r::text, n)), 0) FROM (SELECT idx AS r, row_number() OVER () AS n FROM
-		(SELECT idx FROM `+x.table+` WHERE `+x.where+` ORDER BY `+x.fields+`) rows) numbered`, pgx.QueryExecModeExec).Scan(&s.rows, &s.hash)
+		(SELECT idx FROM `+x.Table+` WHERE `+x.Where+` ORDER BY `+x.Fields+`) rows) numbered`, pgx.QueryExecModeExec).Scan(&s.rows, &s.hash)
 	return s, err
 }

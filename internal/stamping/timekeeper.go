@@ -139,15 +139,11 @@ type renewer struct {
 // renew renews a stamped checkpoint if it is due.
 func (r *renewer) renew(ctx context.Context, a *evidence.Anchor) error {
 	ends, known, err := r.ends(a)
-	if err != nil {
-		return err
-	}
-	if !known {
+	if err == nil && !known {
 		r.result.Foreign++
-		return nil
 	}
-	if !ends.Before(r.before) {
-		return nil
+	if err != nil || !known || !ends.Before(r.before) {
+		return err
 	}
 	imprints, err := a.Imprints()
 	if err != nil {
@@ -168,11 +164,10 @@ func (r *renewer) renew(ctx context.Context, a *evidence.Anchor) error {
 		return fmt.Errorf("%s: %w: on %s, and what it renews is to last until %s", r.result.Authority, ErrEndsTooEarly,
 			ends.UTC().Format(time.DateOnly), r.before.UTC().Format(time.DateOnly))
 	}
-	if _, err := r.Operator.Anchor(ctx, body); err != nil {
-		return err
+	if _, err = r.Operator.Anchor(ctx, body); err == nil {
+		r.result.Renewed++
 	}
-	r.result.Renewed++
-	return nil
+	return err
 }
 
 // ends returns when the last token of the last generation ends, with a certificate in its chain. known is false if no root verifies any of them.
@@ -192,16 +187,13 @@ func (r *renewer) ends(a *evidence.Anchor) (ends time.Time, known bool, err erro
 			if err != nil {
 				continue
 			}
-			if end := earliestEnd(token.Chain); !known || end.After(ends) {
+			end := slices.MinFunc(token.Chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
+			if !known || end.After(ends) {
 				ends, known = end, true
 			}
 		}
 	}
 	return ends, known, nil
-}
-
-func earliestEnd(chain []*x509.Certificate) time.Time {
-	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
 const (

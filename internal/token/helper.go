@@ -244,11 +244,7 @@ func (h *Helper) started() (*process, error) {
 	case now.Before(h.next):
 		return nil, h.failed
 	}
-	command := h.command
-	if command == "" {
-		command = os.Getenv(Variable)
-	}
-	words := strings.Fields(command)
+	words := strings.Fields(cmp.Or(h.command, os.Getenv(Variable)))
 	if len(words) == 0 {
 		return nil, fmt.Errorf("%w: no helper is named: set %s, such as \"jurat-pkcs11 --module FILE --pin-file FILE\"; docs/token.md is about it", ErrUnavailable, Variable)
 	}
@@ -272,15 +268,11 @@ func (h *Helper) answered() {
 
 // error is what a helper's problem means, in the helper's own words, quoted where control characters are in them. An unknown code is a failure.
 func (p *problem) error() error {
-	kind := codes[p.Code]
-	if kind == nil {
-		kind = errFailed
-	}
 	message := clip(p.Message)
 	if strings.ContainsFunc(message, func(c rune) bool { return c < ' ' || c >= 0x7f && c < 0xa0 }) {
 		message = fmt.Sprintf("%q", message)
 	}
-	return &helperError{kind, "helper: " + message}
+	return &helperError{cmp.Or(codes[p.Code], errFailed), "helper: " + message}
 }
 
 type helperError struct {

@@ -163,13 +163,7 @@ type Answer struct {
 
 // Cosigned returns the number of witnesses that cosigned.
 func (c *Cosigning) Cosigned() int {
-	n := 0
-	for _, a := range c.Answers {
-		if a.Err == nil {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(c.Answers), func(a Answer) bool { return a.Err != nil }))
 }
 
 // Met reports whether enough witnesses cosigned.

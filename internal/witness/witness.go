@@ -172,7 +172,15 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (line string, er
 	if r.Old < 0 || r.Old > head.Size {
 		return "", fmt.Errorf("%w: the old size %d is not between 0 and the checkpoint's %d", ErrMalformed, r.Old, head.Size)
 	}
-	at, err := w.grow(ctx, r, head)
+	known, err := last(ctx, w.db.QueryRowContext, head.Origin)
+	if err == nil {
+		err = follows(known, head, r) // before the file is locked, so that one log's proof does not delay other logs
+	}
+	if err != nil {
+		return "", err
+	}
+	w.after("checked")
+	at, err := w.remember(ctx, known, head, r)
 	if err != nil {
 		return "", err
 	}
@@ -226,21 +234,8 @@ func parse(text string) (operator.Checkpoint, error) {
 	return operator.ParseCheckpoint(strings.Join(lines[:3], ""))
 }
 
-// grow replaces the remembered tree by a larger one, if the remembered tree is its beginning. It returns a time at which no larger tree was
-// known. It checks the proof before it locks the file, so that one log's proof does not delay other logs.
-func (w *Witness) grow(ctx context.Context, r Request, head operator.Checkpoint) (at time.Time, err error) {
-	known, err := last(ctx, w.db.QueryRowContext, head.Origin)
-	if err != nil {
-		return at, err
-	}
-	if err := follows(known, head, r); err != nil {
-		return at, err
-	}
-	w.after("checked")
-	return w.remember(ctx, known, head, r)
-}
-
-// remember replaces the remembered tree, if it is still the known one, in one short transaction, which excludes every other process.
+// remember replaces the remembered tree, if it is still the known one, in one short transaction, which excludes every other process. It returns
+// a time at which no larger tree was known.
 func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint, r Request) (at time.Time, err error) {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
