@@ -147,8 +147,11 @@ func (k *Keeper) Ready(ctx context.Context) (*find.Index, api.IndexState, error)
 		return nil, api.IndexState{}, err
 	}
 	soon, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
-	_ = x.Follow(soon, nil) // what it did not read counts as behind, and Run logs why
+	go func() {
+		defer cancel()
+		_ = x.Follow(soon, nil) // what it did not read counts as behind, and Run logs why
+	}()
+	<-soon.Done() // a transaction cannot be interrupted
 	size, err := k.Ledger.Size(ctx)
 	done, _ := x.Progress()
 	return x, api.IndexState{Behind: max(0, size-done)}, err

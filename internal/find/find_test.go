@@ -1,8 +1,10 @@
 package find_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -635,6 +637,121 @@ func TestHostileRecordings(t *testing.T) {
 	for name, value := range map[string]string{"text": "ab", "from": "yesterday", "after": "-1", "limit": "0"} {
 		if _, err := find.ReadRecordings(getter(name, value)); err == nil {
 			t.Errorf("%s=%s is accepted", name, value)
+		}
+	}
+}
+
+// expire seals an act on expiry, as the operator does when records expire.
+func expire(t *testing.T, h *jurattest.House) {
+	t.Helper()
+	h.Seal(t, evidence.Payload{ActionType: evidence.Expiry, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start), ChainID: operator.ExpiryChain, Response: jsontext.Value(`{}`)})
+}
+
+// fill adds to an index what no record has (any more), and makes its write-ahead log short. It returns the file.
+func fill(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db := must.Get(sqlitefile.Open(path))(t)
+	t.Cleanup(func() { db.Close() })
+	must.Get(db.Exec(`WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
+		INSERT INTO records SELECT i, 'a', 'r', 'canary-4711', hex(randomblob(100)), 0, '' FROM n; PRAGMA wal_checkpoint(TRUNCATE)`))(t)
+	return db
+}
+
+// holds reports how large the files of an index are, and whether they have what fill added.
+func holds(t *testing.T, path string) (size int, canary bool) {
+	t.Helper()
+	for _, end := range []string{"", "-wal"} {
+		doc := must.Get(os.ReadFile(path + end))(t)
+		size, canary = size+len(doc), canary || bytes.Contains(doc, []byte("canary-4711"))
+	}
+	return size, canary
+}
+
+func wantMentions(t *testing.T, x *find.Index, n int) {
+	t.Helper()
+	q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500")))(t)
+	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != n {
+		t.Errorf("%d hits, %v; want %d", len(found.Hits), err, n)
+	}
+}
+
+// TestEmptied: two processes that empty an index at once have each record once, and nothing is left of what was there. That is neither before the
+// records of the act are removed, nor long: little is written, even while another process reads what was there.
+func TestEmptied(t *testing.T) {
+	t.Parallel()
+	h, path := jurattest.New(t), t.TempDir()+"/find.db"
+	const n = 50
+	for i := range n {
+		say(t, h, fmt.Sprintf("mention %03d of the thing", i))
+	}
+	x, y := openIndex(t, h, path), openIndex(t, h, path)
+	follow(t, x)
+	db := fill(t, path)
+	full, _ := holds(t, path)
+	must.Do(t, h.Ledger.Expiry().PutExpiring(t.Context(), "act", []int64{0}))
+	expire(t, h)
+	follow(t, x)
+	if _, canary := holds(t, path); !canary {
+		t.Error("the index was emptied while records were still to be removed")
+	}
+	must.Do(t, h.Ledger.Expiry().DropExpiring(t.Context(), "act"))
+	var both sync.WaitGroup
+	for _, one := range []*find.Index{x, y} {
+		both.Go(func() {
+			if err := one.Follow(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	wantMentions(t, x, n)
+	wantMentions(t, y, n)
+	wantSmall := func() {
+		t.Helper()
+		if size, canary := holds(t, path); canary || size > full/3 {
+			t.Errorf("%d of %d bytes are left, what was removed: %t", size, full, canary)
+		}
+	}
+	wantSmall()
+	fill(t, path)
+	reader := must.Get(db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true}))(t)
+	var before int
+	must.Do(t, reader.QueryRow("SELECT count(*) FROM records").Scan(&before))
+	expire(t, h)
+	follow(t, x)
+	wantMentions(t, x, n)
+	if size, _ := holds(t, path); size > full+full/3 {
+		t.Errorf("to empty %d bytes, %d were written", full, size-full)
+	}
+	must.Do(t, reader.Rollback())
+	follow(t, y)
+	wantSmall()
+}
+
+// TestEmptiedAndKilled: an index whose process was killed after it was emptied is cut off by the next, whichever acts it has followed: also
+// those of another log. What expires later is removed, too.
+func TestEmptiedAndKilled(t *testing.T) {
+	h, path := jurattest.New(t), t.TempDir()+"/find.db"
+	say(t, h, "mention of the thing")
+	x := openIndex(t, h, path)
+	follow(t, x)
+	db := fill(t, path)
+	must.Get(db.Exec(`UPDATE state SET next = 0, last = '', expired = 1000000, dirty = 2; INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM records`))(t)
+	if _, canary := holds(t, path); !canary {
+		t.Error("nothing is left to be cut off")
+	}
+	for _, x := range []*find.Index{openIndex(t, h, path), x} { // the other is of another process, and has the same key
+		follow(t, x)
+		wantMentions(t, x, 1)
+		if _, canary := holds(t, path); canary {
+			t.Error("the files still have what was removed")
+		}
+		fill(t, path)
+		expire(t, h)
+		follow(t, x)
+		wantMentions(t, x, 1)
+		if _, canary := holds(t, path); canary {
+			t.Error("the files have what expired later")
 		}
 	}
 }

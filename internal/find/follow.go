@@ -214,7 +214,6 @@ func (x *Index) forget(ctx context.Context) error {
 		left, err := x.ledger.Expiry().Expiring(ctx, 0, 1)
 		if err == nil && len(left) == 0 {
 			err = x.change(ctx, func(c *change) error { return c.empty(next) })
-			x.next.Store(0)
 		}
 		if err != nil {
 			return err
@@ -223,29 +222,40 @@ func (x *Index) forget(ctx context.Context) error {
 	return x.truncate(ctx)
 }
 
-// empty removes all that the index has, unless another process did so after the same acts on expiry. They end before the place expired.
+// empty removes all that the index has, unless another process did so after the same acts on expiry. They end before the place expired. What is
+// removed is left in free pages, to be cut off: overwriting it in one transaction would take long, and as much room as the index has.
 func (c *change) empty(expired int64) error {
-	done, err := c.tx.Exec("UPDATE state SET next = 0, last = '', expired = ?1, dirty = 1 WHERE expired < ?1", expired)
+	done, err := c.tx.Exec("UPDATE state SET next = 0, last = '', expired = ?1, dirty = 2 WHERE expired < ?1", expired)
 	if err != nil {
 		return err
 	}
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
-	_, err = c.tx.Exec("INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM records; DELETE FROM notes; DELETE FROM chains")
-	return err
+	_, err = c.tx.Exec("PRAGMA secure_delete = OFF; INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM records; DELETE FROM notes; DELETE FROM chains")
+	_, on := c.tx.Exec("PRAGMA secure_delete = ON") // the connection is used again
+	return errors.Join(err, on)
 }
 
-// truncate empties the write-ahead log, which may have what was removed. While other processes read the file, that is left for the next time.
+// truncate cuts off what was removed, and empties the write-ahead log, which may have it. While other processes read the file, the latter is left for
+// the next time. Little is written, and what was broken off is done again before anything is added.
 func (x *Index) truncate(ctx context.Context) error {
-	var dirty, busy bool
-	var pages, moved int
-	if err := x.db.QueryRowContext(ctx, "SELECT dirty FROM state").Scan(&dirty); err != nil || !dirty {
+	var next, expired, dirty, busy, pages, moved int64
+	err := x.db.QueryRowContext(context.WithoutCancel(ctx), "SELECT next, expired, dirty FROM state").Scan(&next, &expired, &dirty)
+	if err != nil {
 		return err
 	}
-	if err := x.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved); err != nil || busy {
+	if x.next.Store(next); dirty == 0 {
+		return nil
+	}
+	if dirty == 2 {
+		if _, err := x.db.ExecContext(ctx, "VACUUM"); err != nil {
+			return err
+		}
+	}
+	if err := x.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved); err != nil {
 		return err
 	}
-	_, err := x.db.ExecContext(ctx, "UPDATE state SET dirty = 0")
+	_, err = x.db.ExecContext(ctx, "UPDATE state SET dirty = ? WHERE expired = ?", busy, expired) // unless it was emptied again
 	return err
 }

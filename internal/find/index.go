@@ -31,9 +31,9 @@
 // # What was sealed apart is in no index, and what has expired leaves it
 //
 // The index is made of records as the log has them, with commitments in the place of what was sealed apart. When records
-// expire, the log has an act about that. As soon as their content is gone, the index is emptied, overwritten
-// (secure_delete) with its write-ahead log, and made again from what is left. Even before that a record that has expired
-// is not shown, because it cannot be opened.
+// expire, the log has an act about that. As soon as their content is gone, the index is emptied, its file and its
+// write-ahead log are cut off, and it is made again from what is left. Even before that a record that has expired is
+// not shown, because it cannot be opened.
 //
 // # A search says nothing about what its reader may not read
 //
@@ -82,7 +82,9 @@ func Open(ctx context.Context, l *ledger.Ledger, path string) (*Index, error) {
 	}
 	x := &Index{ledger: l, db: db, following: make(chan struct{}, 1)}
 	var next int64
-	if err := db.QueryRowContext(ctx, "SELECT next, key FROM state").Scan(&next, &x.key); err != nil {
+	// An empty index may have followed another log's acts on expiry. It is not made again: others that have it open have its key.
+	const state = "UPDATE state SET expired = iif(next = 0, 0, expired) RETURNING next, key"
+	if err := db.QueryRowContext(ctx, state).Scan(&next, &x.key); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading the index of words: %w", err), db.Close())
 	}
 	x.next.Store(next)
@@ -257,14 +259,17 @@ func prepare(ctx context.Context, l *ledger.Ledger, db *sql.DB) error {
 	if err := dropAll(ctx, tx); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d; PRAGMA secure_delete = ON", version)); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// dropAll removes all tables. Those of a virtual table go with it.
+// dropAll removes all tables, and leaves what they had in free pages, as change.empty does. Those of a virtual table go with it.
 func dropAll(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, "PRAGMA secure_delete = OFF"); err != nil {
+		return err
+	}
 	for {
 		names, err := list(ctx, tx, one[string], "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY sql NOT LIKE 'CREATE VIRTUAL%' LIMIT 1")
 		if err != nil || len(names) == 0 {

@@ -1,8 +1,8 @@
 -- One row. next is the place of the next record to read, and last the id of the record before it, which says which log this is. key is that of
--- the terms. expired is up to where the operator's acts on expiry were followed; dirty: the write-ahead log may still have what
--- the file had before.
+-- the terms. expired is up to where the operator's acts on expiry were followed; dirty: the write-ahead log (1), and free pages of the file (2),
+-- may still have what the file had before.
 CREATE TABLE state (next INTEGER NOT NULL, last TEXT NOT NULL, key BLOB NOT NULL, expired INTEGER NOT NULL, dirty INTEGER NOT NULL);
-INSERT INTO state VALUES (0, '', randomblob(16), 0, 1);
+INSERT INTO state VALUES (0, '', randomblob(16), 0, 2);
 
 -- Which records have a term. The rowid is the record's place. Small pages (pgsz) have FTS5 skip in the lists of frequent terms: rare texts
 -- among frequent terms are found in a quarter of the time, for a seventh more room.

@@ -329,6 +329,7 @@ type Conversation struct {
 	Total  int64 // of records
 	After  int64 // the number of the act after the last one; 0: there is none
 	Alone  bool  // one act, whole
+	Index  api.IndexState
 	Events string
 	Send   bool // the viewer may begin a trial of it
 	Key    string

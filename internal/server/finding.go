@@ -315,7 +315,7 @@ func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation,
 		return nil, err
 	}
 	page := pages.NewConversation(chain.Recording, chain.part, chain.Records, proofs)
-	page.Alone, page.Send, page.Key = n == 1, Submitters.admits(c) && !c.Stranger(), rand.Text()
+	page.Index, page.Alone, page.Send, page.Key = chain.Index, n == 1, Submitters.admits(c) && !c.Stranger(), rand.Text()
 	page.Panel, page.Rules = whoSits(s.config.Seats)
 	if page.After == 0 && !page.Alone && Overseers.admits(c) && !changes(r) { // what is new comes at the end
 		page.Events = RecordingEventsPath
@@ -365,6 +365,7 @@ type RecordedChain struct {
 	Next    int64                `json:"next,omitzero"`   // the number of the act after the last one here; absent: there is none
 	Steps   []docket.RecordedAct `json:"steps"`           // the records of the chain, with the messages that are new in each
 	Events  []docket.RecordedAct `json:"events,omitzero"` // what the recorders said of themselves meanwhile
+	Index   api.IndexState       `json:"index,omitzero"`
 
 	part   *docket.ChainPart
 	opened map[string]*evidence.Record
@@ -399,7 +400,7 @@ func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, fro
 		return nil, fmt.Errorf("%w: the chain has no act %d", api.ErrNotFound, from)
 	}
 	n = min(n, r.Records-from+1) // what the index does not have yet comes with its place in the list
-	read := &RecordedChain{From: from, Records: r.Records, opened: map[string]*evidence.Record{}}
+	read := &RecordedChain{From: from, Records: r.Records, Index: state, opened: map[string]*evidence.Record{}}
 	if read.Recording, err = docket.Recording(r, t, s.reader(ctx, c, t)); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
+	"jurat/internal/sqlitefile"
 	"jurat/reputation"
 	"jurat/verify"
 )
@@ -341,6 +342,33 @@ func TestRecordingsOverTheAPI(t *testing.T) {
 	}
 	_, court := send(t, http.DefaultClient, "GET", r.URL+"/submissions/"+id, "", bearer(auditor)...)
 	must.Contain(t, court, "Where is parcel 2?", `href="`+recordingAddress(chain)+`"`)
+}
+
+// TestRecordingBehind: while the index cannot follow the log, as when it is made again, the page of a chain is there, and says so.
+func TestRecordingBehind(t *testing.T) {
+	path := t.TempDir() + "/find.db"
+	r := start(t, func(c *server.Config) { c.Index = path })
+	const chain, behind = "recorded/courier/1", "behind, so records may be missing"
+	r.record(t, chain, spokenCall(t, 1, "Where is parcel 1?", "In Kassel."))
+	auditor := r.token(t, "ada", access.Auditor)
+	_, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress(chain), "", bearer(auditor)...)
+	must.Contain(t, text, "parcel 1")
+	if strings.Contains(text, behind) {
+		t.Error(text)
+	}
+	db := must.Get(sqlitefile.Open(path))(t)
+	defer db.Close()
+	busy := must.Get(db.BeginTx(t.Context(), nil))(t)
+	defer busy.Rollback()
+	r.record(t, chain, spokenCall(t, 2, "Where is parcel 2?", "In Kassel."))
+	began := time.Now()
+	_, text = send(t, http.DefaultClient, "GET", r.URL+recordingAddress(chain), "", bearer(auditor)...)
+	must.Contain(t, text, "parcel 1", behind)
+	_, text = send(t, http.DefaultClient, "GET", r.URL+"/v1"+recordingAddress(chain), "", bearer(auditor)...)
+	must.Contain(t, text, `"index":{"behind":1}`)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("what waits for the index waits %v", took)
+	}
 }
 
 // TestPublishedRecording: strangers read a chain that is public, without what is sealed apart, and cannot tell a private one from none.
