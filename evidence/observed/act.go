@@ -67,7 +67,7 @@ type Said struct {
 }
 
 func (s *Said) nothing() bool {
-	return s.Model == "" && s.ModelVersion == "" && slices.Concat(s.Prompt, s.Context, s.Response, s.Parameters, s.ToolsUsed, s.Usage) == nil
+	return s.Model == "" && s.ModelVersion == "" && len(s.Prompt)+len(s.Context)+len(s.Response)+len(s.Parameters)+len(s.ToolsUsed)+len(s.Usage) == 0
 }
 
 // A Body is what one direction carried.

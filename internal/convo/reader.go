@@ -232,6 +232,5 @@ func Plain(n *Node) string {
 
 // ReadLenient returns the root of a value as most libraries read it: the last of two members counts, and U+FFFD stands for a broken character.
 func ReadLenient(v jsontext.Value) (*Node, error) {
-	d := &Document{raw: v, lenient: true}
-	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), doc: d}).read(nil, "")
+	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(v), lenient), doc: &Document{raw: v, lenient: true}}).read(nil, "")
 }

@@ -473,8 +473,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 
-// ErrorAt is an error at a place, with its line and column.
+// ErrorAt is an error at a place, with its line and column. Of what was recorded nobody is shown them, and to count them for each of many mistakes takes long.
 func (d *Document) ErrorAt(offset int64, pointer, reason string) error {
+	if d.lenient {
+		return &Error{Offset: offset, Pointer: pointer, Reason: reason}
+	}
 	offset = min(max(offset, 0), int64(len(d.raw)))
 	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
 	return &Error{File: d.file, Line: d.LineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
@@ -508,4 +511,13 @@ func ObjectOf(v jsontext.Value) *Node {
 	}
 	n, _ := ReadLenient(v) // it is valid
 	return n
+}
+
+// Outline finds what is directly in a value, as Look does, whatever is in that; nil: it is no JSON, or has more members than any reader takes values.
+func Outline(v jsontext.Value) *Node {
+	t := &tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(v), lenient), doc: &Document{raw: v, lenient: true}, most: evidence.MaxValues / 100}
+	if n, err := t.read(nil, ""); err == nil && v.IsValid(lenient) {
+		return n
+	}
+	return nil
 }

@@ -242,6 +242,17 @@ func TestBomb(t *testing.T) {
 	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !strings.Contains(checked.Faults[0].Error(), "more than 262144 values") {
 		t.Errorf("%+v, %v", checked, err)
 	}
+	deep := strings.Replace(inspectSample, "{", `{"events":[`+strings.Repeat("0,", 2_000_000)+"0],", 1) // which nobody reads
+	if f, err = in(t, "log.eval", packed(t, "samples/s1_epoch_1.json", deep), Unknown); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	checked, err = Check(context.Background(), f, newBook().options())
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(checked.Faults) > 0 || used > uint64(20*len(deep)) {
+		t.Errorf("%d MB take %d MB: %+v, %v", len(deep)>>20, used>>20, checked, err)
+	}
 }
 
 // TestInterrupted: what was sealed before the end stands whole, and the next import goes on from there.

@@ -45,8 +45,8 @@ func (r *reader) form() subject.Form {
 // conversation reads a conversation in a form of package subject. A line of JSON Lines may be a message of one conversation: then the
 // whole file is read as one.
 func (r *reader) conversation(number int, place string, v jsontext.Value) error {
-	o := convo.ObjectOf(v)
-	if r.header.lines && o != nil && !o.IsConversation() {
+	o := convo.Outline(v)
+	if r.header.lines && o != nil && o.Kind == '{' && !o.IsConversation() {
 		return r.bad(place, fmt.Errorf("expected a conversation in each line, as in the first"))
 	}
 	found, err := r.readCases(place, v, r.form())
@@ -219,20 +219,21 @@ func turns(o *convo.Node) bool {
 
 // sample reads a sample of Inspect. See https://inspect.aisi.org.uk/reference/inspect_ai.log.html (EvalSample).
 func (r *reader) sample(number int, place string, v jsontext.Value) error {
-	o := convo.ObjectOf(v)
-	if o.Has("messages", '[') && len(o.Get("messages").Members) == 0 {
+	o := convo.Outline(v)
+	inside := func(name string) *convo.Node { return convo.Outline(o.Get(name).Raw()) }
+	if o.Has("messages", '[') && inside("messages").Empty() {
 		return nil // it ended before anything was said
 	}
 	found, err := r.readCases(place, v, "")
 	if err != nil {
 		return r.bad(place, err)
 	}
-	output := o.Within("output")
-	top := unit{requested: r.header.model, model: output.Brief("model"), at: cmp.Or(o.Brief("completed_at"), o.Brief("started_at")), failed: o.Within("error").Brief("message")}
+	output := inside("output")
+	top := unit{requested: r.header.model, model: output.Brief("model"), at: cmp.Or(o.Brief("completed_at"), o.Brief("started_at")), failed: inside("error").Brief("message")}
 	if output.Has("usage", '{') {
 		top.usage = output.Get("usage").Raw()
 	}
-	if limit := o.Within("limit").Brief("type"); limit != "" {
+	if limit := inside("limit").Brief("type"); limit != "" {
 		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + plain(limit)}
 	}
 	name := cmp.Or(r.header.scope, r.label) + "-" + cmp.Or(o.Brief("id"), strconv.Itoa(number)) + "_epoch_" + cmp.Or(o.Brief("epoch"), "1")

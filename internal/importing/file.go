@@ -277,7 +277,10 @@ func (s *stream) value() (jsontext.Value, error) {
 	if err == nil {
 		err = evidence.CheckValues(v)
 	}
-	return v.Clone(), err
+	if err != nil {
+		return nil, err
+	}
+	return v.Clone(), nil
 }
 
 func (s *stream) token() (jsontext.Token, error) {

@@ -226,15 +226,12 @@ func (f *File) member(s *signs, d *stream, name string) error {
 		})
 	case name == "eval" && kind == '{':
 		v, err := d.value()
-		if err != nil {
-			return err
-		}
 		eval := convo.ObjectOf(v)
 		f.header.scope, f.header.model = cmp.Or(eval.Brief("eval_id"), eval.Brief("run_id")), eval.Brief("model")
 		if packages := eval.Within("packages"); packages != nil && packages.Brief("inspect_ai") != "" {
 			f.header.writer = "inspect_ai " + plain(packages.Brief("inspect_ai"))
 		}
-		return nil
+		return err
 	case name == "session" && kind == '{':
 		v, err := d.value()
 		f.header.scope = convo.ObjectOf(v).Brief("id")

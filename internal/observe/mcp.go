@@ -301,9 +301,10 @@ func definitions(result *convo.Node) (list []Definition) {
 // listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
 func listed(result *convo.Node) string {
 	var lines []string
+	tools := result.Get("tools").List()
 	for i, d := range definitions(result) {
 		o := map[string]any{"name": d.Name, "digest": d.Digest}
-		if at := result.Get("tools").Members[i].Get("description"); at != nil {
+		if at := tools[i].Get("description"); at != nil {
 			o["description"] = at.Raw()
 		}
 		lines = append(lines, convo.TextOf(written(o)))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +156,18 @@ func TestLoad(t *testing.T) {
 		t.Errorf("without a card: %v", err)
 	}
 	must.Fail(t, fs.ErrNotExist)(Load(filepath.Join(dir, "nowhere")))
+}
+
+// TestLinesTakeLittleMemory: to see whether a line is a conversation, what is deep in it is not read.
+func TestLinesTakeLittleMemory(t *testing.T) {
+	line := []byte(`{"messages":[` + strings.Repeat("0,", 1_000_000) + "0]}\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found, err := ReadTranscripts("f.jsonl", slices.Concat(line, line), Options{})
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(found) != 2 || used > uint64(20*len(line)) {
+		t.Errorf("%d MB take %d MB: %+v, %v", len(line)>>20, used>>20, found, err)
+	}
 }
 
 func TestParseWantsAConversationAndNoMore(t *testing.T) {

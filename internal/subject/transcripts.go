@@ -181,7 +181,7 @@ func (t *reader) messages(lines []*convo.Node) {
 // isWhole reports whether a value is a whole conversation, and not a message.
 func isWhole(n *convo.Node) bool {
 	value := bytes.TrimSpace(n.Raw())
-	return bytes.HasPrefix(value, []byte("[")) || convo.ObjectOf(value).IsConversation()
+	return bytes.HasPrefix(value, []byte("[")) || convo.Outline(value).IsConversation()
 }
 
 func (t *reader) more(n *convo.Node, what string) error {
