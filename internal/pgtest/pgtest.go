@@ -72,8 +72,7 @@ func Database(t testing.TB) string {
 	return shared.server.Database(t)
 }
 
-// Start starts a server for this test alone, so that the test can kill it. Settings have the form "fsync=off". The
-// server ends with the test.
+// Start starts a server for this test alone, so that the test can kill it. Settings have the form "fsync=off". The server ends with the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s := must.Get(start(find(t), settings))(t)
@@ -153,9 +152,8 @@ func (s *Server) command(name string, arguments ...string) *exec.Cmd {
 // takes a server's port while the server is being restarted.
 const firstPort, ports = 20_000, 10_000
 
-// takePort finds a port without a listener. While this process lives, it holds the UDP port of the same number, which
-// nothing else here uses. So no other process of this package takes the port before the server has it, or while the
-// server is down.
+// takePort finds a port without a listener. While this process lives, it holds the UDP port of the same number, which nothing else here uses. So no
+// other process of this package takes the port before the server has it, or while the server is down.
 func takePort() (port int, taken io.Closer, err error) {
 	for range 100 {
 		port := firstPort + mathrand.IntN(ports)
@@ -173,8 +171,7 @@ func takePort() (port int, taken io.Closer, err error) {
 	return 0, nil, fmt.Errorf("no port from %d to %d is free: %w", firstPort, firstPort+ports-1, err)
 }
 
-// reap waits for the end of its input, which is the end of the test process. The last line of the input is the id of
-// the server's process, or is empty.
+// reap waits for the end of its input, which is the end of the test process. The last line of the input is the id of the server's process, or is empty.
 const reap = `while read -r line; do server=$line; done
 if [ -n "$server" ]; then
 	kill -QUIT "$server" && while kill -0 "$server"; do sleep 0.1; done
@@ -190,8 +187,7 @@ func (s *Server) watch() (err error) {
 	return s.reaper.Start()
 }
 
-// run starts the server, and returns when it answers. After Kill, the server cannot start before the last process of
-// the killed server has ended.
+// run starts the server, and returns when it answers. After Kill, the server cannot start before the last process of the killed server has ended.
 func (s *Server) run() error {
 	end := time.Now().Add(patience)
 	for {
@@ -251,8 +247,7 @@ func (s *Server) Log() string {
 	return string(log)
 }
 
-// Kill kills the server's main process. The processes that serve connections notice it a little later, and complete
-// their current work until then.
+// Kill kills the server's main process. The processes that serve connections notice it a little later, and complete their current work until then.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	must.Do(t, s.end(syscall.SIGKILL))
@@ -264,8 +259,7 @@ func (s *Server) Halt(t testing.TB) {
 	must.Do(t, s.end(syscall.SIGQUIT))
 }
 
-// Standby makes a server that was killed or halted a standby at its next start. It follows no other server, can be
-// read, and refuses writes.
+// Standby makes a server that was killed or halted a standby at its next start. It follows no other server, can be read, and refuses writes.
 func (s *Server) Standby(t testing.TB) {
 	t.Helper()
 	signal := filepath.Join(s.data(), "standby.signal")

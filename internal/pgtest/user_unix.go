@@ -13,8 +13,7 @@ import (
 	"syscall"
 )
 
-// longestSocket is the longest path of a folder that can hold the server's socket. Every system permits at least 103
-// bytes for the whole path.
+// longestSocket is the longest path of a folder that can hold the server's socket. Every system permits at least 103 bytes for the whole path.
 const longestSocket = 103 - len("/.s.PGSQL.65535")
 
 // temporary makes a folder that the server can reach. If this user is root, the server runs as another user.
@@ -42,8 +41,7 @@ func open(folder string) bool {
 	}
 }
 
-// other returns the user for the server if this user is root, which the server refuses: the user of its package, or
-// the user nobody.
+// other returns the user for the server if this user is root, which the server refuses: the user of its package, or the user nobody.
 func other() (uid, gid int, err error) {
 	var errs []error
 	for _, name := range []string{"postgres", "nobody"} {
@@ -53,11 +51,8 @@ func other() (uid, gid int, err error) {
 			continue
 		}
 		uid, err := strconv.Atoi(u.Uid)
-		if err != nil {
-			return 0, 0, err
-		}
-		gid, err := strconv.Atoi(u.Gid)
-		return uid, gid, err
+		gid, errGID := strconv.Atoi(u.Gid)
+		return uid, gid, errors.Join(err, errGID)
 	}
 	return 0, 0, errors.Join(errs...)
 }
@@ -68,15 +63,10 @@ func giveAway(paths ...string) error {
 		return nil
 	}
 	uid, gid, err := other()
-	if err != nil {
-		return err
+	for i := 0; err == nil && i < len(paths); i++ {
+		err = os.Chown(paths[i], uid, gid)
 	}
-	for _, path := range paths {
-		if err := os.Chown(path, uid, gid); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // unprivileged makes a command run as the server's user, and in a process group of its own: a signal from the

@@ -40,9 +40,8 @@ var settings = fmt.Sprintf(`SELECT set_config('synchronous_commit', CASE current
 	set_config('tcp_user_timeout', '15000', $1), set_config('enable_seqscan', 'off', $1), set_config('plan_cache_mode', 'force_generic_plan', $1),
 	set_config('jit', 'off', $1), set_config('search_path', 'pg_catalog, pg_temp', $1)`, standstill.Milliseconds())
 
-// Connect returns a pool of connections that have the settings above, after it has reached the server once. Its error
-// wraps ErrURL, ErrUnreachable, ErrNoDatabase or ErrNotLetIn where one of them is the cause. No error of Connect, or
-// of the pool's users, contains the password.
+// Connect returns a pool of connections that have the settings above, after it has reached the server once. Its error wraps ErrURL, ErrUnreachable,
+// ErrNoDatabase or ErrNotLetIn where one of them is the cause. No error of Connect, or of the pool's users, contains the password.
 //
 // The URL is libpq's. Its parameter pool_max_conns limits the number of connections (default 16). Behind a proxy that
 // keeps no prepared statements, the URL must contain default_query_exec_mode=exec.
@@ -112,11 +111,10 @@ const (
 	answerTime = 5 * time.Second
 )
 
-// A dialer makes connections that end when the server is gone. The operating system notices data that is not
-// confirmed or not sent (TCP_USER_TIMEOUT, keepalive). But a proxy or load balancer in between may confirm everything
-// and pass on nothing. A read may wait as long as another process's lock, or a large index, takes. Therefore, while a
-// read waits, the dialer asks the server over another connection. Callers need no deadline for this, and set none
-// where a wait may be long.
+// A dialer makes connections that end when the server is gone. The operating system notices data that is not confirmed or not sent (TCP_USER_TIMEOUT,
+// keepalive). But a proxy or load balancer in between may confirm everything and pass on nothing. A read may wait as long as another process's lock, or
+// a large index, takes. Therefore, while a read waits, the dialer asks the server over another connection. Callers need no deadline for this, and set
+// none where a wait may be long.
 type dialer struct {
 	net.Dialer
 	silence, answer time.Duration
@@ -307,8 +305,7 @@ func translate(err error) error {
 	return fmt.Errorf("%w: %w", meaning, err)
 }
 
-// tries is how often an operation is tried after broken connections: a server that restarted or took over may leave
-// several dead ones in the pool.
+// tries is how often an operation is tried after broken connections: a server that restarted or took over may leave several dead ones in the pool.
 const tries = 3
 
 // retry runs do, and repeats it while again accepts its error, up to tries times. When a connection broke, others of

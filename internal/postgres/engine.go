@@ -126,8 +126,7 @@ func (tx *transaction) Queue(_ context.Context, statements ...storage.Statement)
 
 func (tx *transaction) Head(context.Context) (storage.Head, error) { return tx.head, nil }
 
-// Admit implements storage.Engine. The hashes that a record completes are stored with it, by level, and the root of a
-// batch with its last record.
+// Admit implements storage.Engine. The hashes that a record completes are stored with it, by level, and the root of a batch with its last record.
 func (e engine) Admit(_ storage.Head, batch *storage.Batch) (columns [][]any, last []storage.Statement, err error) {
 	rest := batch.Hashes
 	for i := range batch.Rows {
@@ -150,8 +149,7 @@ func (e engine) Admit(_ storage.Head, batch *storage.Batch) (columns [][]any, la
 // ends with it. They are consecutive in the tree's storage order.
 func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
 
-// ByRecordID implements storage.Records. It first waits until all transactions of this process are over, so that "not
-// found" is final.
+// ByRecordID implements storage.Records. It first waits until all transactions of this process are over, so that "not found" is final.
 func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Row{}, err
@@ -280,10 +278,9 @@ type transaction struct {
 	last pgx.Batch // travels with the COMMIT
 }
 
-// transact runs f in a transaction that excludes every other writer. The context ends the wait for the transaction to
-// begin. After that nothing is cancelled, so that the outcome is known. The last statements of f and the COMMIT are sent
-// together. If the answer to the COMMIT is lost, transact returns an error that wraps a
-// lostError.
+// transact runs f in a transaction that excludes every other writer. The context ends the wait for the transaction to begin. After that nothing is
+// cancelled, so that the outcome is known. The last statements of f and the COMMIT are sent together. If the answer to the COMMIT is lost, transact
+// returns an error that wraps a lostError.
 func (s *Store) transact(ctx context.Context, f func(context.Context, *transaction) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -295,13 +292,11 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.answer)
 	defer cancel()
-	// A crash from here to COMMIT leaves a connection that is closed, or that stops. The server rolls its transaction
-	// back.
+	// A crash from here to COMMIT leaves a connection that is closed, or that stops. The server rolls its transaction back.
 	if err = f(ctx, tx); err == nil {
 		err = tx.commit(ctx)
 	}
-	// A crash during COMMIT leaves all or nothing. So does a crash of the server: after its restart, its own log
-	// decides.
+	// A crash during COMMIT leaves all or nothing. So does a crash of the server: after its restart, its own log decides.
 	if _, lost := errors.AsType[*lostError](err); lost {
 		tx.conn.Conn().PgConn().Conn().Close() // so that the server receives nothing more from it
 		tx.conn.Release()
@@ -316,8 +311,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 	return err
 }
 
-// enter waits for this process's turn: at most one of its connections waits for another process. It returns
-// storage.ErrClosed after Close.
+// enter waits for this process's turn: at most one of its connections waits for another process. It returns storage.ErrClosed after Close.
 func (s *Store) enter(ctx context.Context) error {
 	err := s.writing.Acquire(ctx)
 	if err == nil && s.closed.Load() {
@@ -370,8 +364,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 // The server's own timeout for idle transactions counts only between messages.
 func (s *Store) evict(ctx context.Context, waiting uint32, patience time.Duration) {
 	for ctx.Err() == nil {
-		// Without the right to terminate, or behind a proxy, this has no effect: the wait lasts until the context
-		// ends.
+		// Without the right to terminate, or behind a proxy, this has no effect: the wait lasts until the context ends.
 		_, _ = s.pool.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids($1))
 			AND wait_event = 'ClientRead' AND greatest(state_change, query_start) < clock_timestamp() - $2 * interval '1 microsecond'`,
 			int32(waiting), patience.Microseconds())
@@ -393,8 +386,7 @@ func (tx *transaction) end(ctx context.Context) {
 	_, _ = tx.conn.Exec(ctx, `ROLLBACK`) // if it fails, Release closes the connection, with the same effect
 }
 
-// commit sends the last statements and the COMMIT in one message. It returns a lostError if the server's answer did not
-// arrive.
+// commit sends the last statements and the COMMIT in one message. It returns a lostError if the server's answer did not arrive.
 func (tx *transaction) commit(ctx context.Context) error {
 	tx.last.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
@@ -419,16 +411,14 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return "the server's answer is lost: " + e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// refused reports whether the server said that it rejected the statement. An error that ends the connection does not
-// say that.
+// refused reports whether the server said that it rejected the statement. An error that ends the connection does not say that.
 func refused(err error) bool {
 	failure, is := errors.AsType[*pgconn.PgError](err)
 	return is && failure.SeverityUnlocalized == "ERROR"
 }
 
-// fence takes the writers' lock, so that every earlier transaction is over when it returns. Before that, an earlier
-// transaction can still be committed. fence commits too: where the server waits for a standby, earlier commits are
-// then on the standby as well.
+// fence takes the writers' lock, so that every earlier transaction is over when it returns. Before that, an earlier transaction can still be committed.
+// fence commits too: where the server waits for a standby, earlier commits are then on the standby as well.
 func (s *Store) fence(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

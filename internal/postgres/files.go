@@ -37,8 +37,7 @@ func NewFiles(pool *pgxpool.Pool, keys *filestore.Keys) *Files {
 	return &Files{pool: pool, keys: keys, patience: filesPatience}
 }
 
-// PrepareFiles makes the table if it is missing. The schema jurat must exist. The caller makes sure that only one
-// process prepares at a time.
+// PrepareFiles makes the table if it is missing. The schema jurat must exist. The caller makes sure that only one process prepares at a time.
 func PrepareFiles(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, filesTable)
 	return err
@@ -218,8 +217,7 @@ func (s *Files) List(ctx context.Context, folder string, found func(name string)
 	}
 }
 
-// CheckKeys returns an error that wraps filestore.ErrOtherKey if there are files that these keys do not unwrap. It
-// reads the index only, not the files.
+// CheckKeys returns an error that wraps filestore.ErrOtherKey if there are files that these keys do not unwrap. It reads the index only, not the files.
 func (s *Files) CheckKeys(ctx context.Context) error {
 	// This lists the distinct values of an index, each looked up after the one before.
 	used, err := texts[filestore.ID](ctx, s.pool, `WITH RECURSIVE used AS (

@@ -15,10 +15,9 @@ import (
 	"jurat/internal/lock"
 )
 
-// A lock in a database is an advisory lock of a session. The session has one connection, which has no other use. It
-// ends at once when the process ends or the connection breaks. It ends after lockIdle without a message, if the
-// network is cut or the machine has stopped. The process sends a message every lockBeat. If it gets no answer within
-// lockAnswer, it treats its locks as lost, well before the database does.
+// A lock in a database is an advisory lock of a session. The session has one connection, which has no other use. It ends at once when the process ends
+// or the connection breaks. It ends after lockIdle without a message, if the network is cut or the machine has stopped. The process sends a message
+// every lockBeat. If it gets no answer within lockAnswer, it treats its locks as lost, well before the database does.
 const (
 	lockBeat   = 3 * time.Second
 	lockAnswer = 10 * time.Second // enough for a busy database

@@ -1,11 +1,9 @@
-// Package postgres keeps in a PostgreSQL database what several machines share: the log (Store), the small files
-// (Files) and locks (Locks). Connect makes the connection pool for them. A connection ends when the server stops
-// answering. No error of this package contains the password.
+// Package postgres keeps in a PostgreSQL database what several machines share: the log (Store), the small files (Files) and locks (Locks). Connect
+// makes the connection pool for them. A connection ends when the server stops answering. No error of this package contains the password.
 //
-// The methods of Store, Files and Locks return the errors that their interfaces name. If the server does not answer
-// or refuses, they wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed. Store wraps others in
-// storage.ErrDiskFull, ErrReadOnly or ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError;
-// of a file that cannot be unwrapped they wrap filestore.ErrDamaged or ErrOtherKey.
+// The methods of Store, Files and Locks return the errors that their interfaces name. If the server does not answer or refuses, they wrap
+// ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed. Store wraps others in storage.ErrDiskFull, ErrReadOnly or ErrDamaged, or in ErrNoTables.
+// The errors of Files are *fs.PathError; of a file that cannot be unwrapped they wrap filestore.ErrDamaged or ErrOtherKey.
 //
 // # Several processes share one log through PostgreSQL, without a leader
 //
@@ -29,9 +27,8 @@
 //
 // # The head of the log on PostgreSQL is its last record
 //
-// If every transaction updated one row, its old versions would stay for as long as a backup reads, and slow down
-// every reader. So the root hash is in the last record of a batch, and each hash of the tree in the record that
-// completes it. A record is one row.
+// If every transaction updated one row, its old versions would stay for as long as a backup reads, and slow down every reader. So the root hash is in
+// the last record of a batch, and each hash of the tree in the record that completes it. A record is one row.
 //
 // # The server notifies each process when the log grows
 //
@@ -41,12 +38,11 @@
 //
 // # A lock of machines is a lock of a session
 //
-// The lock on a trial must end with the process that conducts it, however that ends. On one machine the operating
-// system guarantees this. Among machines a database session does, on a connection of its own. A lease in a table
-// would need synchronised clocks, or writes that renew it all the time. The session has the advantage of a lease: the
-// server ends it after twenty seconds without a message (`idle_session_timeout`). The process treats it as lost after
-// thirteen, so that it stops first. Work under a lock runs in a context that ends with the lock. That only avoids
-// useless work: the log makes sure that no act gets a second place.
+// The lock on a trial must end with the process that conducts it, however that ends. On one machine the operating system guarantees this. Among
+// machines a database session does, on a connection of its own. A lease in a table would need synchronised clocks, or writes that renew it all the
+// time. The session has the advantage of a lease: the server ends it after twenty seconds without a message (`idle_session_timeout`). The process
+// treats it as lost after thirteen, so that it stops first. Work under a lock runs in a context that ends with the lock. That only avoids useless work:
+// the log makes sure that no act gets a second place.
 //
 // # Small files
 //
@@ -104,9 +100,8 @@ type Store struct {
 
 var _ storage.Store = (*Store)(nil)
 
-// Create makes the tables in a database, and opens it. It accepts a database that has them already, so that it can be
-// repeated after a crash. ledger.Create makes sure that a log is not begun twice. The caller owns the pool, and
-// closes it after the Store.
+// Create makes the tables in a database, and opens it. It accepts a database that has them already, so that it can be repeated after a crash.
+// ledger.Create makes sure that a log is not begun twice. The caller owns the pool, and closes it after the Store.
 func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	s := newStore(pool)
 	if err := s.createTables(ctx); err != nil {
@@ -201,9 +196,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Snapshot calls f with the log as it is at one moment: everything that f reads comes from one transaction. f can
-// only read, and must make one call at a time. Writers continue meanwhile, but the server keeps all replaced row
-// versions until f returns.
+// Snapshot calls f with the log as it is at one moment: everything that f reads comes from one transaction. f can only read, and must make one call at
+// a time. Writers continue meanwhile, but the server keeps all replaced row versions until f returns.
 func (s *Store) Snapshot(ctx context.Context, f func(storage.Store) error) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		// f may take any time between two reads, whatever limits the server sets for others.

@@ -305,8 +305,7 @@ func packs(k kit) {
 	k.is(got, list)
 }
 
-// Shared checks that two stores of one log read what the other has compressed, with dictionaries that were added while
-// both were open.
+// Shared checks that two stores of one log read what the other has compressed, with dictionaries that were added while both were open.
 func Shared(t *testing.T, one, other storage.Store) {
 	var list []storage.Row
 	for n := range int64(3) {

@@ -393,8 +393,7 @@ func misfit(k kit) {
 			r.Actor, r.Counts = evidence.Digest{}, evidence.LogCounts{Subject: actors[0], SubjectSeq: 2}
 		},
 	} {
-		err := k.Append(k.Context(), planOf(func(b *storage.Batch) error { spoil(b, &b.Rows[0]); return nil }, row(4)))
-		if err == nil {
+		if k.Append(k.Context(), planOf(func(b *storage.Batch) error { spoil(b, &b.Rows[0]); return nil }, row(4))) == nil {
 			k.Errorf("%s: appended", name)
 		}
 		k.sized(4)
@@ -429,7 +428,7 @@ func timestamps(k kit) {
 	list, renewal := k.fill(2), late(1, "") // a stamp for a row that does not wait
 	for i := range 2 {                      // the second time changes nothing
 		list = append(list, row(2+2*i))
-		k.plan(nil, func(b *storage.Batch) error { b.Stamps = []storage.Stamp{renewal}; return nil }, list[2+i])
+		k.plan(nil, stamping(renewal), list[2+i])
 		list[2+i].Index = int64(2 + i)
 	}
 	list[1].Timestamps = append(list[1].Timestamps, renewal.Timestamp)

@@ -190,17 +190,19 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (line string, er
 
 // open parses a checkpoint and verifies the log's signature. The witness cosigns extension lines without reading them.
 func (w *Witness) open(signed string) (text string, head operator.Checkpoint, err error) {
-	unknown, err := textOf(signed)
+	n, err := note.Open([]byte(signed), nil)
+	if unverified, is := errors.AsType[*note.UnverifiedNoteError](err); is {
+		n, err = unverified.Note, nil
+	}
 	if err != nil {
 		return "", head, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	origin, _, _ := strings.Cut(unknown, "\n")
+	origin, _, _ := strings.Cut(n.Text, "\n")
 	keys := w.logs[origin]
 	if keys == nil {
 		return "", head, fmt.Errorf("%w: %q", ErrUnknownLog, origin)
 	}
-	n, err := operator.OpenNote(signed, note.VerifierList(keys...))
-	if err != nil {
+	if n, err = operator.OpenNote(signed, note.VerifierList(keys...)); err != nil {
 		return "", head, fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	head, err = parse(n.Text)
@@ -208,18 +210,6 @@ func (w *Witness) open(signed string) (text string, head operator.Checkpoint, er
 		return "", head, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return n.Text, head, nil
-}
-
-// textOf returns the text of a note without verifying its signatures.
-func textOf(signed string) (string, error) {
-	n, err := note.Open([]byte(signed), nil)
-	if unverified, is := errors.AsType[*note.UnverifiedNoteError](err); is {
-		return unverified.Note.Text, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return n.Text, nil
 }
 
 // parse parses the text of a checkpoint (C2SP tlog-checkpoint), which may have extension lines.
