@@ -291,7 +291,7 @@ func repeated(text string) io.Reader {
 
 // TestCheckEncoding: the error names UTF-16 for a text in UTF-16, and for nothing else.
 func TestCheckEncoding(t *testing.T) {
-	for _, wide := range []string{"\xff\xfe{\x00", "\xfe\xff\x00{", "{\x00\"\x00", "\x00{\x00\"", "\r\x00\n\x00", "\xff\xfe"} {
+	for _, wide := range []string{"\xff\xfe{\x00", "\xfe\xff\x00{", "{\x00\"\x00", "\x00{\x00\"", "\r\x00\n\x00", "\xff\xfe{\x00\"\x00"} {
 		_, err := ParseDraft([]byte(wide))
 		for _, err := range []error{CheckEncoding([]byte(wide)), err} {
 			var syntax *SyntaxError
@@ -300,7 +300,7 @@ func TestCheckEncoding(t *testing.T) {
 			}
 		}
 	}
-	for _, other := range []string{"", "{", "{}", "\ufeff{}", "\x00\x00", "PK\x03\x04", "0\x82", "\xff\xff", "jurat\n"} {
+	for _, other := range []string{"", "{", "{}", "\ufeff{}", "\x00\x00", "PK\x03\x04", "0\x82", "\xff\xff", "jurat\n", "\x00\n\ufeff{", "\xfe\xff{\"record", "{\x00{\""} {
 		if err := CheckEncoding([]byte(other)); err != nil {
 			t.Errorf("%q: %v", other, err)
 		}

@@ -381,15 +381,15 @@ func moved(err error, to func(*Error)) error {
 // ByteOrderMark is what some editors put before a text in UTF-8.
 const ByteOrderMark = "\ufeff"
 
-// CheckEncoding returns an *Error that says how to convert a text if the text begins as UTF-16: with its byte
-// order mark, or with the first character of JSON in two bytes. No UTF-8 text that jurat reads begins so.
+// CheckEncoding returns an *Error that says how to convert a text if the text begins as UTF-16: with its byte order mark or the first
+// character of JSON in two bytes, and another character of ASCII after it. No UTF-8 text that jurat reads begins so, nor a damaged one.
 func CheckEncoding(text []byte) error {
-	if len(text) < 2 {
+	if len(text) < 4 {
 		return nil
 	}
-	first, second := text[0], text[1]
-	mark := first == 0xff && second == 0xfe || first == 0xfe && second == 0xff
-	if !mark && !(first == 0 && beginsJSON(second)) && !(second == 0 && beginsJSON(first)) {
+	big := (text[0] == 0xfe && text[1] == 0xff || text[0] == 0 && beginsJSON(text[1])) && text[2] == 0
+	little := (text[0] == 0xff && text[1] == 0xfe || text[1] == 0 && beginsJSON(text[0])) && text[3] == 0
+	if !big && !little {
 		return nil
 	}
 	return &Error{Reason: "the text is in UTF-16, and only UTF-8 is read here; convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW, or in PowerShell: Get-Content FILE | Set-Content -Encoding utf8 NEW"}
