@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -400,15 +399,14 @@ func malformed(err error) error {
 	return fmt.Errorf("%w: %w", api.ErrMalformed, err)
 }
 
-// comeAgain returns after how long a refused request may succeed; 0: never, unless it is changed.
-func comeAgain(status int) time.Duration {
+// comeAgain says after how many seconds a refused request may succeed without being changed.
+func comeAgain(h http.Header, status int) {
 	switch status {
 	case http.StatusTooManyRequests:
-		return time.Second
+		h.Set("Retry-After", "1")
 	case http.StatusServiceUnavailable:
-		return 5 * time.Second
+		h.Set("Retry-After", "5")
 	}
-	return 0
 }
 
 // refuse answers a failed request, in the form of the route's kind.
@@ -420,9 +418,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c 
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="jurat"`)
 	}
-	if pause := comeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
-		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
-	}
+	comeAgain(w.Header(), p.Status)
 	for _, name := range []string{"ETag", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} { // what a stranger may not read is not shared
 		w.Header().Del(name)
 	}

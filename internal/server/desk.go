@@ -152,18 +152,23 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	return err
 }
 
-// decide compares a draft with the original, or seals a decision and opens the next verdict that waits.
-func (s *Server) decide(r *http.Request, c *Caller) (elsewhere, error) {
-	decision := r.PostFormValue("decision")
-	if decision == "compare" {
-		return "", nil
-	}
-	review, err := s.draft(r, c)
+// decide compares a draft with the original, or seals a decision and opens the next verdict that waits. If that is refused, the page shows
+// the draft and why. It reads the log once, so that no second reading can fail and hide what was sealed.
+func (s *Server) decide(r *http.Request, c *Caller) (pages.Page, error) {
+	review, err := s.reviewOf(r, c)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	next := review.Record.Payload.RecordID
-	switch decision {
+	id := review.Record.Payload.RecordID
+	if review.Own {
+		return nil, fmt.Errorf("%w: record %s", api.ErrOwnWork, id)
+	}
+	review.Draft = draftOf(r, review)
+	review.Compare()
+	next := id
+	switch decision := r.PostFormValue("decision"); decision {
+	case "compare":
+		return review, nil
 	case pages.Take:
 		err = s.take(r.Context(), c, review.Trial, api.Taking{})
 	case pages.GiveBack:
@@ -172,21 +177,24 @@ func (s *Server) decide(r *http.Request, c *Caller) (elsewhere, error) {
 		next = cmp.Or(review.Next, next)
 		err = s.sealDecision(r.Context(), acts.Order{By: c, Key: review.Draft.Key}, review, decision)
 	}
-	return pageAt("reviews", next), err
-}
-
-// draft is the page of a decision with what the form has of it so far.
-func (s *Server) draft(r *http.Request, c *Caller) (*pages.Review, error) {
-	review, err := s.reviewOf(r, c)
-	if err != nil {
+	if err == nil {
+		return pageAt("reviews", next), nil
+	}
+	if problemOf(err).Status == http.StatusInternalServerError {
 		return nil, err
 	}
-	if review.Own {
-		return nil, fmt.Errorf("%w: record %s", api.ErrOwnWork, review.Record.Payload.RecordID)
-	}
-	review.Draft = draftOf(r, review)
-	review.Compare()
+	review.Refuse(s.noted(r.Context(), "POST /reviews/{id}", c, id, err))
 	return review, nil
+}
+
+// noted counts the refusal of a case that a page shows beside the form, and logs it if the server is the reason.
+func (s *Server) noted(ctx context.Context, route string, c *Caller, record string, err error) *api.Problem {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
+		s.config.Log.LogAttrs(ctx, slog.LevelError, "a case failed", slog.String("route", route), slog.String("record", record), slog.Any("error", err))
+	}
+	s.refusals.note(route, c, p)
+	return p
 }
 
 // unix makes the line breaks of a form those of a record. Browsers send every line break as CR LF.
@@ -255,16 +263,9 @@ func (s *Server) severalForm(r *http.Request, c *Caller) (*pages.Desk, error) {
 // doMarked does with one of several cases what the form says, and says what happened.
 func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form *pages.Several) pages.Result {
 	result := pages.Result{Record: seen.Verdict, Did: form.Decision, To: form.To}
-	err := s.doSeen(ctx, c, seen, form, &result)
-	if err == nil {
-		return result
+	if err := s.doSeen(ctx, c, seen, form, &result); err != nil {
+		result.Problem = pages.ProblemText(s.noted(ctx, "POST /reviews", c, seen.Verdict, err))
 	}
-	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
-		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
-	}
-	s.refusals.note("POST /reviews", c, p)
-	result.Problem = pages.ProblemText(p)
 	return result
 }
 

@@ -280,7 +280,7 @@ func (s *Server) recordingsPage(r *http.Request, c *Caller) (*pages.Recordings, 
 }
 
 // recording reads acts of a chain: so many, from a number on. It returns api.ErrNotFound if recorders saw nothing in the chain, if it has no
-// such act, or if the caller may not read it, and the errors of the log.
+// such act, or if the caller may not read it, api.ErrUnavailable if the index does not know yet, and the errors of the log.
 func (s *Server) recording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
 	read, err := s.readRecording(ctx, c, chain, from, n)
 	if errors.Is(err, api.ErrNotFound) {
@@ -390,8 +390,8 @@ func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, fro
 	if err != nil {
 		return nil, err
 	}
-	if r == nil && state.Behind > 0 {
-		return nil, fmt.Errorf("%w: the index lacks %s, which may have this chain: try again", api.ErrNotFound, plural.Of(state.Behind, "record"))
+	if r == nil && state.Behind > 0 && acts.ReadsEverything(c) {
+		return nil, fmt.Errorf("%w: the index lacks %s, which may have this chain: try again", api.ErrUnavailable, plural.Of(state.Behind, "record"))
 	}
 	if r == nil {
 		return nil, unrecorded()

@@ -45,6 +45,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, c *Caller, p pages
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Add("Vary", "Accept-Language, Cookie")
+	comeAgain(w.Header(), pages.Status(p))
 	return writeDoc(w, r, pages.Status(p), "text/html; charset=utf-8", doc.Bytes())
 }
 

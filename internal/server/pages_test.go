@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/must"
@@ -191,6 +192,23 @@ func TestDecidedOnce(t *testing.T) {
 	}
 	if _, doc := mia.get(t, review); strings.Contains(doc, key[1]) {
 		t.Error("the next form has the same key")
+	}
+}
+
+// TestRefusedDecisionReadsOnce: the case is so large that one request can read it once, but not twice. A refused decision still shows the draft.
+func TestRefusedDecisionReadsOnce(t *testing.T) {
+	r := start(t, func(c *server.Config) {
+		withJury(t)(c)
+		c.MaxBody, c.Memory = 4<<20, server.MemoryFor(4<<20)
+	})
+	sam := r.token(t, "sam", access.Submitter)
+	id := r.submit(t, sam, strings.Replace(parcelCase, "Where is parcel 17?", strings.Repeat("Where is it?", 300_000), 1)).ID
+	verdict := r.await(t, sam, id, api.Over).Verdict.Record
+	draft := strings.Repeat("because", 500_000)
+	answer, page := send(t, http.DefaultClient, "POST", r.URL+"/reviews/"+verdict, url.Values{"decision": {"perhaps"}, "reason": {draft}}.Encode(),
+		append(bearer(r.token(t, "mia", access.Reviewer)), "Content-Type", "application/x-www-form-urlencoded")...)
+	if answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, draft) {
+		t.Errorf("%s: %.3000s", answer.Status, page)
 	}
 }
 

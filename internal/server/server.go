@@ -9,7 +9,7 @@
 // api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). answered, shown, sent, sealing and entered make Handlers of
 // functions. The server also knows the errors of ledger, keys and evidence (answer.go). It logs any other as ErrInternal, and does not show it.
 //
-// A handler can rely on these checks. The caller has one of the route's roles. A request that changes something does
+// A handler can rely on these checks. The caller has one of the route's roles, and Options.May, if the route has it, lets the caller do this. A request that changes something does
 // not come from another site, and if it is signed in by cookie, it carries the session's form key (Caller.FormKey, in
 // the field "form" or the header Jurat-Form). The body is no longer than Config.MaxBody, and readBody refuses one that
 // nests too deep while it reads it. The answer has the security headers. Package acts decides what a record holds and

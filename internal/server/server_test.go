@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -271,6 +272,34 @@ func TestReadyWhileTheLogIsHeld(t *testing.T) {
 	r.ready(t, http.StatusOK)
 }
 
+// TestFormsWhileTheLogTakesNothing: the answer says when to come again, and the program log why. The form of a decision keeps what was typed.
+func TestFormsWhileTheLogTakesNothing(t *testing.T) {
+	h := furnish(t)
+	otto, mia := h.visit(t, "otto", access.Operator), h.visit(t, "mia", access.Reviewer)
+	token, review := "/access/"+access.IDOf(h.tokens[access.Auditor]).String(), "/reviews/"+h.said.Payload.RecordID
+	must.Do(t, h.stop())
+	must.Do(t, os.WriteFile(filepath.Join(h.Installation.Dir, installation.CheckpointFile), nil, 0o600))
+	r := startIn(t, h.Installation.Dir, nil)
+	r.ready(t, http.StatusServiceUnavailable)
+	otto.running, mia.running = r, r
+	for path, c := range map[string]struct {
+		by    *visitor
+		form  url.Values
+		keeps string
+	}{
+		token:  {otto, url.Values{"reason": {"left"}, "sure": {"yes"}}, ""},
+		review: {mia, url.Values{"decision": {"rejected"}, "reason": {"never before noon"}, "text": {said(h)}}, "never before noon"},
+	} {
+		answer, page := c.by.fill(t, path, path, c.form)
+		shows(t, answer, page, http.StatusServiceUnavailable, c.keeps)
+		if answer.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: 503 without Retry-After", path)
+		}
+	}
+	must.Do(t, r.stop())
+	must.Contain(t, r.log.String(), `msg="request failed" route="POST /access/{token}" error=`, `msg="a case failed" route="POST /reviews/{id}" record=`)
+}
+
 // ready asks for readiness until the status is as wanted. The server caches its answer for a second.
 func (r *running) ready(t *testing.T, want int) {
 	t.Helper()
@@ -490,7 +519,7 @@ func TestOtherSitesDoNotReadWhatIsPrivate(t *testing.T) {
 			continue
 		}
 		asked++
-		if answer := h.ask(t, browser(t), route, "Origin", otherSite, "Sec-Fetch-Site", "cross-site"); mayRead(answer) || answer.StatusCode < 400 {
+		if answer := h.ask(t, browser(t), route, "Origin", otherSite, "Sec-Fetch-Site", "cross-site"); mayRead(answer) || answer.StatusCode < 400 || !slices.Contains(answer.Header.Values("Vary"), "Origin") {
 			t.Errorf("%s: %s %v", route.Name, answer.Status, answer.Header)
 		}
 	}

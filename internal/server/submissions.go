@@ -164,6 +164,14 @@ func (s *Server) readsTrial(r *http.Request, c *Caller) error {
 	return s.mayReadTrial(r.Context(), c, r.PathValue("id"))
 }
 
+// readsFromHere refuses them, too, and pages of other sites before it looks for the trial.
+func (s *Server) readsFromHere(r *http.Request, c *Caller) error {
+	if err := s.sameOrigin(r); err != nil {
+		return err
+	}
+	return s.readsTrial(r, c)
+}
+
 // managesTrial refuses callers that may not cancel or resume it.
 func (s *Server) managesTrial(r *http.Request, c *Caller) error {
 	if err := s.isTrial(r.Context(), c, r.PathValue("id")); err != nil {
@@ -311,9 +319,6 @@ func memberOf(e *subject.Error) string {
 }
 
 func (s *Server) judgeSocket(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	if err := s.sameOrigin(r); err != nil {
-		return err
-	}
 	return s.stream(w, r, c, r.URL.Query().Get("after"), s.live.WebSocket)
 }
 

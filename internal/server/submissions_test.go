@@ -434,8 +434,10 @@ func TestSocket(t *testing.T) {
 		}
 	}
 	for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1", "https://jurat.example.org"} {
-		if _, answer, err := r.dial(t, token, id, 0, origin); err == nil || answer.StatusCode != http.StatusForbidden {
-			t.Errorf("from %q: %v", origin, err)
+		for _, id := range []string{id, "trial-none"} { // another site does not learn whether there is such a trial
+			if _, answer, err := r.dial(t, token, id, 0, origin); err == nil || answer.StatusCode != http.StatusForbidden {
+				t.Errorf("%s from %q: %v", id, origin, err)
+			}
 		}
 	}
 	for path, want := range map[string]error{"/judge?after=16": api.ErrMalformed, "/judge?after=-1": api.ErrMalformed, "/judge?after=x": api.ErrMalformed,

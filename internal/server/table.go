@@ -141,7 +141,7 @@ func (s *Server) routes() []Route {
 			Options{Heavy: true, Shared: true, Out: Bundle, May: s.readsTrial}},
 		{"GET /ws/submissions/{id}/judge", Stream, Readers, s.judgeSocket,
 			"What happens in a trial, over WebSocket: an event in each text message.",
-			Options{Status: http.StatusSwitchingProtocols, Query: after, May: s.readsTrial}},
+			Options{Status: http.StatusSwitchingProtocols, Query: after, May: s.readsFromHere}},
 		{"GET /v1/submissions/{id}/events", Stream, Readers, s.judgeEvents,
 			"What happens in a trial, as server-sent events; 204 if no more events will come.",
 			Options{Query: after, Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}, Media: schedule.EventStream, May: s.readsTrial}},
@@ -160,7 +160,7 @@ func (s *Server) routes() []Route {
 		{"POST /reviews", Page, assigners, shown(s, s.severalForm),
 			"Decide, take, give back or assign several cases of the queue by one form: a record for each.", Options{Heavy: true}},
 		{"GET /reviews/{id}", Page, SignedIn, shown(s, s.reviewOf), "The form for a decision on a record.", Options{Heavy: true}},
-		{"POST /reviews/{id}", Page, Deciders, sent(s, s.decide, s.draft), "A person's decision on a record, by the form.", Options{Heavy: true}},
+		{"POST /reviews/{id}", Page, Deciders, shown(s, s.decide), "A person's decision on a record, by the form.", Options{Heavy: true}},
 		{"GET /records/{id}", Page, Readers, shown(s, s.recordPage), "A record, and what is proved of it.", Options{Heavy: true}},
 		{"GET /records/{id}/bundle", Page, Readers, s.recordBundle,
 			"The record and all that belongs to it, as a bundle.", Options{Heavy: true, Out: Bundle, Media: "application/json"}},
@@ -262,11 +262,13 @@ func (s *Server) guard(route *Route) http.Handler {
 		if err == nil {
 			err = checkForm(r, c)
 		}
-		if err == nil && route.May != nil {
-			err = route.May(r, c)
-		}
 		if err == nil {
 			s.share(route, w.Header(), r, c)
+			if route.May != nil {
+				err = route.May(r, c)
+			}
+		}
+		if err == nil {
 			err = route.Handle(watching, r, c)
 		}
 		switch {
@@ -417,18 +419,19 @@ func shown[P pages.Page](s *Server, get func(*http.Request, *Caller) (P, error))
 	}
 }
 
-// sent makes a Handler of a form: do returns where it leads. If it leads nowhere, page shows the form again, with the reason if there is one.
+// sent makes a Handler of a form: do returns where it leads. If the form is refused, page shows it again, with the reason. What the server could
+// not do is answered and logged as on any other route.
 func sent[F form](s *Server, do func(*http.Request, *Caller) (elsewhere, error), page func(*http.Request, *Caller) (F, error)) Handler {
 	return shown(s, func(r *http.Request, c *Caller) (pages.Page, error) {
 		to, err := do(r, c)
-		if to != "" && err == nil {
+		if err == nil {
 			return to, nil
 		}
-		if err != nil && problemOf(err).Status == http.StatusInternalServerError {
+		if problemOf(err).Status >= http.StatusInternalServerError {
 			return nil, err
 		}
 		again, failed := page(r, c)
-		if failed == nil && err != nil {
+		if failed == nil {
 			again.Refuse(problemOf(err))
 		}
 		return again, failed
@@ -447,10 +450,11 @@ type Route struct {
 
 // Options are what not every route has. Those from In on are for OpenAPI.
 type Options struct {
-	Heavy   bool  // it reads records, which can be large
-	MaxBody int64 // bytes of a body; 0: Config.MaxBody
-	Shared  bool  // pages of other sites may read what strangers get: see share
-	Probe   bool  // for monitoring: its rate is not limited, so an answer must be cheap
+	Heavy   bool                               // it reads records, which can be large
+	MaxBody int64                              // bytes of a body; 0: Config.MaxBody
+	Shared  bool                               // pages of other sites may read what strangers get: see share
+	Probe   bool                               // for monitoring: its rate is not limited, so an answer must be cheap
+	May     func(*http.Request, *Caller) error // what decides beside the role; nil: nothing, or the handler asks
 
 	In     any         // a value of the body's type, or a Shape; nil: no body
 	Out    any         // the same for the answer
@@ -460,8 +464,6 @@ type Options struct {
 	Media  string      // media type of the answer; "": application/json
 
 	AnyQuery bool // another server makes the query, and may add parameters
-
-	May func(*http.Request, *Caller) error // what decides beside the role; nil: nothing, or the handler asks
 }
 
 func (r *Route) Method() string { return r.Name[:strings.Index(r.Name, " ")] }
