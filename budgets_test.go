@@ -18,8 +18,8 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 127_620},
-	{"lines of tests in Go", 111_900},
+	{"lines of Go but tests", 124_920},
+	{"lines of tests in Go", 111_600},
 	{"packages", 91},
 	{"modules in the program", 42},
 	{"lines of the second verifier", 8_495},

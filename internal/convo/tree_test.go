@@ -133,3 +133,12 @@ func TestOtherPrices(t *testing.T) {
 		}
 	}
 }
+
+// TestLenientErrors: a mistake in what was recorded has its place, and no line, for which all before it would be read again for each of many mistakes.
+func TestLenientErrors(t *testing.T) {
+	n := must.Get(ReadLenient([]byte("[\n\n\"ten million letters\", 0]")))(t)
+	var mistake *Error
+	if err := n.Members[1].Errorf("no part"); !errors.As(err, &mistake) || mistake.Line != 0 || mistake.Column != 0 || mistake.Pointer != "/1" {
+		t.Errorf("%+v", err)
+	}
+}

@@ -109,20 +109,19 @@ func (p Prices) For(asked, answered string) (Price, bool) {
 // Cost returns the cost of a call in millionths of a US dollar, rounded up. It reports false if the price of some of the
 // tokens is unknown.
 func (p Price) Cost(u Usage) (cost int64, known bool) {
+	rates := &p.Rates
 	if p.Over > 0 && u.Input > p.Over {
-		if p.Long == nil {
-			return 0, false
-		}
-		p.Rates = *p.Long
+		rates = p.Long
 	}
-	if u.OtherPrice || u.Written > 0 && p.Write == 0 || u.WrittenHour > 0 && p.WriteHour == 0 {
+	if rates == nil || u.OtherPrice || u.Written > 0 && rates.Write == 0 || u.WrittenHour > 0 && rates.WriteHour == 0 {
 		return 0, false
 	}
 	sum := new(big.Rat)
 	for _, part := range []struct {
 		tokens int64
 		price  float64
-	}{{u.Input - u.Cached - u.Written - u.WrittenHour, p.Input}, {u.Cached, cmp.Or(p.Cached, p.Input)}, {u.Written, p.Write}, {u.WrittenHour, p.WriteHour}, {u.Output, p.Output}} {
+	}{{u.Input - u.Cached - u.Written - u.WrittenHour, rates.Input}, {u.Cached, cmp.Or(rates.Cached, rates.Input)},
+		{u.Written, rates.Write}, {u.WrittenHour, rates.WriteHour}, {u.Output, rates.Output}} {
 		// The table's decimal, which a float64 usually only approximates.
 		price, ok := new(big.Rat).SetString(strconv.FormatFloat(part.price, 'g', -1, 64))
 		if !ok {

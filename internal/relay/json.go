@@ -22,7 +22,9 @@ func watching(paths []string) map[string]bool {
 	all := map[string]bool{"": false}
 	for _, path := range paths {
 		for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path[:at], '/') {
-			all[path[:at]] = all[path[:at]]
+			if !all[path[:at]] {
+				all[path[:at]] = false
+			}
 		}
 		all[path] = true
 	}
