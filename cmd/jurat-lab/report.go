@@ -425,7 +425,7 @@ func (p *PanelReport) parts() []Part {
 	say("%d trials were discussed: %d positions changed, %d majorities turned, %d to right, %d to wrong.", t.Discussed, t.Changes, t.Turned, t.ToRight, t.ToWrong)
 	say("On average a trial has %.1f calls and %.0f tokens and costs %s; median wait for models: %.1f s.", c.Calls, c.Tokens, dollars(c.Cost), c.MedianWaited/1000)
 	if s := p.Single; s != nil {
-		say("Best juror, chosen on the other cases, asked %d times a case: AUC %s, accuracy %s. Panel, %.1f answers a trial: AUC %s, accuracy %s. Difference: %s.",
+		say("Best juror, chosen on other cases, asked %d times a case: AUC %s, accuracy %s. Panel, %.1f answers a trial: AUC %s, accuracy %s. AUC difference: %s.",
 			s.Answers, figure(s.AUC), figure(s.Accuracy), s.PanelAnswers, figure(s.PanelAUC), figure(s.PanelRight), difference(s.Difference))
 	}
 	parts := []Part{first, tagsPart("kind", p.ByKind), tagsPart("trade", p.ByTrade), p.jurorsPart(), findingsPart(g.Findings)}

@@ -323,7 +323,7 @@ func (s *recorderStatus) known(r docket.Recorder) {
 		after := pick(r.Counted, ", after "+plural.Of(r.Calls, "call"), "")
 		s.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+after+": "+r.Reason, "")
 	default:
-		s.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", sealed no stop, and does not run here", "unless it runs elsewhere, it died: start a recorder there")
+		s.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", sealed no stop, and does not run here", "unless it runs elsewhere, it died: start one where it ran")
 	}
 }
 

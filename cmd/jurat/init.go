@@ -136,7 +136,7 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.File, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.File), "*.unfinished-*")) // a folder with * or [ in its name may only hide what is left
-	io.tellIf(len(left) > 0, "left by a killed backup, or of one that runs: %s: private keys are in it; delete it", strings.Join(left, ", "))
+	io.tellIf(len(left) > 0, "%s: if no backup runs, delete it: a killed one left private keys there", strings.Join(left, ", "))
 	return c.answer(io, m, err, func(p *printer) {
 		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
 	})

@@ -486,10 +486,13 @@ func (p *lossyWriter) flush() {
 
 // progress tells how far something is that takes longer than a second, how fast it is, and when it will be done if it goes on so.
 func progress(io stdio, what string) func(done, total int64) {
-	begin := time.Now()
+	begin, before := time.Now(), int64(0)
 	last := begin
 	return func(done, total int64) {
-		if time.Since(last) >= time.Second {
+		if done < before { // of another step
+			begin = time.Now()
+		}
+		if before = done; time.Since(last) >= time.Second {
 			last = time.Now()
 			io.tell("%s", howFar(what, done, total, last.Sub(begin)))
 		}

@@ -26,7 +26,7 @@ import (
 )
 
 type trialCmd struct {
-	Cases []string `arg:"" optional:"" name:"case" help:"Conversations (a folder, a file of one or several), or sealed records (a .jurat file), tried in order."`
+	Cases []string `arg:"" optional:"" name:"case" help:"Conversations (a folder, a file of one or several), or sealed records (a bundle, a record file)."`
 	panelFlags
 	Out string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases the folder. Default: in the data folder, named for the trial."`
 	jsonFlag

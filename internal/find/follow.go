@@ -47,8 +47,12 @@ func (x *Index) follow(ctx context.Context, progress func(done, total int64)) (m
 		return false, err
 	}
 	x.size.Store(size)
-	var next int64
-	if err := x.db.QueryRowContext(ctx, "SELECT next FROM state").Scan(&next); err != nil {
+	var next, dirty int64
+	err = x.db.QueryRowContext(ctx, "SELECT next, dirty FROM state").Scan(&next, &dirty)
+	if err == nil && dirty == 2 { // another process has emptied it meanwhile
+		err = x.truncate(ctx)
+	}
+	if err != nil {
 		return false, err
 	}
 	if x.next.Store(next); next >= size {

@@ -83,8 +83,11 @@ func Open(ctx context.Context, l *ledger.Ledger, path string) (*Index, error) {
 	x := &Index{ledger: l, db: db, following: make(chan struct{}, 1)}
 	var next int64
 	// An empty index may have followed another log's acts on expiry. It is not made again: others that have it open have its key.
-	const state = "UPDATE state SET expired = iif(next = 0, 0, expired) RETURNING next, key"
-	if err := db.QueryRowContext(ctx, state).Scan(&next, &x.key); err != nil {
+	_, err = db.ExecContext(ctx, "UPDATE state SET expired = 0 WHERE next = 0 AND expired > 0")
+	if err == nil {
+		err = db.QueryRowContext(ctx, "SELECT next, key FROM state").Scan(&next, &x.key)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading the index of words: %w", err), db.Close())
 	}
 	x.next.Store(next)

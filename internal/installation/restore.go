@@ -74,7 +74,7 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 			return err
 		}
 		r.Manifest = *m
-		if err := errors.Join(unpack(ctx, from, draft), from.Close()); err != nil {
+		if err := errors.Join(unpack(ctx, from, draft, o.Progress), from.Close()); err != nil {
 			return err
 		}
 		inDraft := c
@@ -103,7 +103,7 @@ func openBackup(ctx context.Context, file string) (*sqlite.Store, *BackupManifes
 }
 
 // unpack makes a data folder from a backup, of which it reads everything once: what is examined and used afterwards is the folder.
-func unpack(ctx context.Context, from *sqlite.Store, dir string) error {
+func unpack(ctx context.Context, from *sqlite.Store, dir string, progress func(done, total int64)) error {
 	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
 		return err
 	}
@@ -111,7 +111,7 @@ func unpack(ctx context.Context, from *sqlite.Store, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(copyAll(ctx, from, to, nil, func() error {
+	return errors.Join(copyAll(ctx, from, to, progress, func() error {
 		if err := from.Files(ctx, func(name string, part int64, content []byte) error { return unpackPart(dir, name, part, content) }); err != nil {
 			return err
 		}

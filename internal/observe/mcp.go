@@ -301,7 +301,7 @@ func definitions(result *convo.Node) (list []Definition) {
 // listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
 func listed(result *convo.Node) string {
 	var lines []string
-	tools := result.Get("tools").List()
+	tools := result.Get("tools").List() // once: Get passes over all members
 	for i, d := range definitions(result) {
 		o := map[string]any{"name": d.Name, "digest": d.Digest}
 		if at := tools[i].Get("description"); at != nil {

@@ -14,6 +14,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/keys"
 	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/verify"
@@ -192,6 +193,22 @@ func TestDecidedOnce(t *testing.T) {
 	}
 	if _, doc := mia.get(t, review); strings.Contains(doc, key[1]) {
 		t.Error("the next form has the same key")
+	}
+}
+
+// TestUndelivered: where the agent's answer cannot be sealed after the decision, the person reads that the decision is.
+func TestUndelivered(t *testing.T) {
+	h := furnish(t)
+	mia := h.visit(t, "mia", access.Reviewer)
+	for _, key := range must.Get(h.Installation.Keys.Keys(t.Context()))(t) {
+		if key.Role == evidence.RoleAgent {
+			must.Do(t, h.Installation.Keys.Retire(t.Context(), key.KeyID, keys.Why{By: "operator", Reason: "a test"}))
+		}
+	}
+	review := "/reviews/" + h.said.Payload.RecordID
+	answer, page := mia.fill(t, review, review, url.Values{"decision": {"approved"}, "reason": {"right"}, "text": {said(h)}})
+	if answer.StatusCode < 400 || !strings.Contains(page, "the decision is sealed as record ") {
+		t.Errorf("%s: %s", answer.Status, page)
 	}
 }
 
