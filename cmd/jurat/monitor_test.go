@@ -408,14 +408,14 @@ func TestMemoryOfAMonitor(t *testing.T) {
 		"without signatures": strings.Split(good, "\n\n")[0] + "\n\n",
 	} {
 		must.Do(t, os.WriteFile(w.file("state"), []byte(bad), 0o600))
-		w.look(name, exitCannot, "bring the file back from where it is safe")
-		w.look(name+", again and again", exitCannot, "bring the file back", "--every", "1ms")
+		w.look(name, exitCannot, "restore the file from a safe copy")
+		w.look(name+", again and again", exitCannot, "restore the file", "--every", "1ms")
 		if now := read(t, w.file("state")); now != bad {
 			t.Errorf("%s: the state has changed to %q", name, now)
 		}
 	}
 	must.Do(t, errors.Join(os.Remove(w.file("state")), os.Mkdir(w.file("state"), 0o700)))
-	w.look("a folder", exitCannot, "bring the file back")
+	w.look("a folder", exitCannot, "restore the file")
 	must.Do(t, os.Remove(w.file("state")))
 	w.look("no file", 0, `"first": true`, "--json")
 	w.look("the next time", 0, "0 more than the last time")

@@ -424,7 +424,7 @@ func TestRecordA2ARefuses(t *testing.T) {
 		`--upstream "https://a/b": want https://HOST`:    {"--upstream", "https://a/b"},
 		`--rewrite-card "a": want https://HOST`:          {"--upstream", "https://a", "--rewrite-card", "a"},
 		"missing port":                                   {"--upstream", "https://a", "--listen", "nonsense"},
-		"plain http":                                     {"--upstream", "https://a", "--listen", "0.0.0.0:0"},
+		"would travel over http":                         {"--upstream", "https://a", "--listen", "0.0.0.0:0"},
 	} {
 		code, _, errs := jurat(t, append([]string{"--data", t.TempDir() + "/none", "record", "a2a", "--agent", "mia"}, args...)...)
 		if code == 0 || !strings.Contains(errs, says) {

@@ -660,7 +660,7 @@ func TestWeightsBelongToAModel(t *testing.T) {
 		return out + said
 	}
 	of := calibrated("of-nothing", "")
-	must.Contain(t, strings.Join(strings.Fields(check(0, of)), " "), "does not say on which model and template these were measured", "juror-gpt, juror-claude, juror-gemini")
+	must.Contain(t, strings.Join(strings.Fields(check(0, of)), " "), "the calibration names none for", "juror-gpt, juror-claude, juror-gemini")
 	must.Contain(t, check(0, of, "--json"), `"unbound"`, `"juror-claude"`)
 	must.Contain(t, check(2, calibrated("of-another", `,"model":"gpt-4.1"`)), "juror-gpt", `was measured as model "gpt-4.1"`, "jurat-lab calibrate")
 }
