@@ -18,7 +18,7 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 124_920},
+	{"lines of Go but tests", 124_820},
 	{"lines of tests in Go", 111_600},
 	{"packages", 91},
 	{"modules in the program", 42},
