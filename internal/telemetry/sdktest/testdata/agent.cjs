@@ -9,7 +9,7 @@ const { OTLPTraceExporter } = load('@opentelemetry/exporter-trace-otlp-' + expor
 const { OTLPLogExporter } = load('@opentelemetry/exporter-logs-otlp-' + exporter)
 
 const spans = new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url: receiver + '/v1/traces' }))] })
-// The events of a span leave in one delivery, also on a slow machine: see rough-edges.md for several.
+// The events of a span leave in one delivery, also on a slow machine.
 const logs = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter: new OTLPLogExporter({ url: receiver + '/v1/logs' }), scheduledDelayMillis: 100000 })] })
 spans.register()
 const { OpenAIInstrumentation } = load(library)
