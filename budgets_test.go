@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // budgets are how much there may be: a change that needs more takes something away first. They fall with each step by which the house gets smaller.

@@ -13,25 +13,25 @@ import (
 	"testing"
 	"unicode"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // reference holds the sections of package docs that describe and decide nothing, so that the table does not name them.
 var reference = map[string][]string{
-	"jury":                  {"A trial"},
-	"timestamp":             {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
-	"trustlist":             {"From the Official Journal to a service", "What a list does not say"},
-	"internal/ca":           {"What a certificate says", "Lists"},
-	"internal/installation": {"What expiry leaves"},
-	"internal/juror/model":  {"What a model is asked", "Peers", "Answers"},
-	"internal/juror/rules":  {"Injection", "Position, discussion and judgment", "Cost"},
-	"internal/ledger":       {"Guarantees", "Concurrency"},
-	"internal/pages":        {"Languages"},
-	"internal/postgres":     {"Small files"},
-	"internal/stats":        {"Calibration"},
-	"internal/subject":      {"Agent card", "Conversation", "Sealed records as evidence"},
-	"internal/witness":      {"A monitor watches a log"},
-	"recorder":              {"Closed and open", "Agents and conversations", "The end of a program"},
+	"jury":                       {"A trial"},
+	"timestamp":                  {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
+	"verify/eulist":              {"From the Official Journal to a service", "What a list does not say"},
+	"internal/log/ca":            {"What a certificate says", "Lists"},
+	"internal/log/installation":  {"What expiry leaves"},
+	"internal/court/juror/model": {"What a model is asked", "Peers", "Answers"},
+	"internal/court/juror/rules": {"Injection", "Position, discussion and judgment", "Cost"},
+	"internal/log/ledger":        {"Guarantees", "Concurrency"},
+	"internal/web/pages":         {"Languages"},
+	"internal/log/postgres":      {"Small files"},
+	"internal/court/stats":       {"Calibration"},
+	"internal/court/subject":     {"Agent card", "Conversation", "Sealed records as evidence"},
+	"internal/log/witness":       {"A monitor watches a log"},
+	"recorder":                   {"Closed and open", "Agents and conversations", "The end of a program"},
 }
 
 var decisionRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*) \\|$")

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // terminal opens a terminal. The test reads from screen what the program writes to program.

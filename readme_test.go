@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // TestREADME runs the commands in the README and the guide as they are written, in order, in a copy of this module. Their

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/disktest"
-	"jurat/internal/must"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 )
 
 // TestRelease makes a release for all platforms twice, in two folders, by two people with other masks, time zones and languages, the second from nothing: both are

@@ -13,28 +13,28 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // mayCall lists, method by method, the packages that may add records to a log. All other code must use them, so that the
 // rules on who may act, what an act is bound to and which keys sign it apply everywhere.
 var mayCall = map[string][]string{
-	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/jurattest"}, // the last makes logs for tests
-	"(*jurat/internal/ledger.Ledger).Accept":      {"jurat/internal/acts"},
-	"(*jurat/internal/ledger.Ledger).SealNext":    nil, // through ledger.Operator
-	"(*jurat/internal/ledger.Ledger).SealLast":    nil,
-	"(*jurat/internal/ledger.Ledger).Settle":      nil,
-	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
-	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/erasure", "jurat/internal/schedule"},
-	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/installation"},
-	"(jurat/internal/ledger.Operator).ChangeKeys": {"jurat/internal/installation"}, // for keys.Ring, in its Config.Change
-	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
-	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},
-	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/stamping"},
+	"(*jurat/internal/log/ledger.Ledger).Seal":        {"jurat/internal/court/acts", "jurat/internal/court/trial", "jurat/internal/test/jurattest"}, // the last makes logs for tests
+	"(*jurat/internal/log/ledger.Ledger).Accept":      {"jurat/internal/court/acts"},
+	"(*jurat/internal/log/ledger.Ledger).SealNext":    nil, // through ledger.Operator
+	"(*jurat/internal/log/ledger.Ledger).SealLast":    nil,
+	"(*jurat/internal/log/ledger.Ledger).Settle":      nil,
+	"(*jurat/internal/log/ledger.Ledger).Anchor":      nil,
+	"(jurat/internal/log/ledger.Operator).Seal":       {"jurat/internal/log/erasure", "jurat/internal/court/schedule"},
+	"(jurat/internal/log/ledger.Operator).SealNext":   {"jurat/internal/log/installation"},
+	"(jurat/internal/log/ledger.Operator).ChangeKeys": {"jurat/internal/log/installation"}, // for keys.Ring, in its Config.Change
+	"(jurat/internal/log/ledger.Operator).SealLast":   {"jurat/internal/log/access"},
+	"(jurat/internal/log/ledger.Operator).Settle":     {"jurat/internal/log/stamping"},
+	"(jurat/internal/log/ledger.Operator).Anchor":     {"jurat/internal/log/stamping"},
 }
 
 // sealingRoom is the package that has these methods.
-const sealingRoom = "jurat/internal/ledger"
+const sealingRoom = "jurat/internal/log/ledger"
 
 // TestWhoSeals: only these packages add records to a log: those of the acts of people and agents, of the clerk of a
 // trial, and of the operator.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 var secondVerifier = filepath.Join("testdata", "second-verifier")

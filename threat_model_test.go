@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 var (

@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/property"
+	"jurat/evidence/property"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

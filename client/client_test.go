@@ -28,12 +28,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/api"
 	"jurat/client"
+	"jurat/client/api"
 	"jurat/evidence"
-	check "jurat/internal/must"
-	"jurat/jurattest"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/test/jurattest"
+	check "jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

@@ -20,7 +20,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"jurat/api"
+	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/verify/trust"
 )

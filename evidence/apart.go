@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/property"
+	"jurat/evidence/property"
 )
 
 // Fields sealed apart.

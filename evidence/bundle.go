@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/jsonform"
+	"jurat/internal/kit/jsonform"
 )
 
 // BundleFormat is the version of the bundle format that this package writes and reads.

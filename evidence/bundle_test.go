@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/jsonform"
-	"jurat/internal/must"
+	"jurat/internal/kit/jsonform"
+	"jurat/internal/test/must"
 )
 
 // testBundle has three records of one log.

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gowebpki/jcs"
 
-	"jurat/internal/jsonform"
-	"jurat/internal/must"
+	"jurat/internal/kit/jsonform"
+	"jurat/internal/test/must"
 )
 
 // accepted are documents with their canonical form, by the rules of RFC 8785.

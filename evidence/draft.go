@@ -13,9 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/jsonform"
-	"jurat/internal/sigkey"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/kit/jsonform"
+	"jurat/internal/kit/sigkey"
 )
 
 // A Draft is a payload before sealing: the actor's members, checked. The sealer fills in the rest.

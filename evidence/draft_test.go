@@ -14,9 +14,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/must"
-	"jurat/internal/sigkey"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/kit/sigkey"
+	"jurat/internal/test/must"
 )
 
 func TestSealRefuses(t *testing.T) {

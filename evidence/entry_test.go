@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // TestLogEntry checks that an entry covers the payload and the signatures, but no part that can be added or removed

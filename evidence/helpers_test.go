@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/must"
-	"jurat/internal/sigkey"
+	"jurat/internal/kit/sigkey"
+	"jurat/internal/test/must"
 )
 
 // All records of these tests have this time, this record id and these salts.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // respelled returns a canonical file in other spellings, as programs and mail systems write them.

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/must"
-	"jurat/internal/sigkey"
+	"jurat/internal/kit/sigkey"
+	"jurat/internal/test/must"
 )
 
 // TestMLDSAKnownAnswer derives keys from a stream of seeds and signs an empty message with each, without randomness. It

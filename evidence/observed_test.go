@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/must"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/test/must"
 )
 
 // wholeObserved has every member of observed.

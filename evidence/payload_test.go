@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // TestSourceExamples seals the examples of the audit model without changes.

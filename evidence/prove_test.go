@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/test/must"
 	"jurat/verify"
 )
 

@@ -25,8 +25,8 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/must"
-	"jurat/internal/sigkey"
+	"jurat/internal/kit/sigkey"
+	"jurat/internal/test/must"
 )
 
 func TestSignAndCheck(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/vectors/sealing anew, after the format was changed on purpose")

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"jurat/examples"
-	"jurat/internal/must"
-	"jurat/internal/subject"
+	"jurat/internal/court/subject"
+	"jurat/internal/test/must"
 )
 
 func TestExamplesAreCases(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // longTrial has every kind of act: 3 seats, a juror who fails, a blocked one, two rounds, a judge.

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // A move is what a scripted seat does when it is asked.

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // expectDiscrepancy replays acts, one of which is changed.

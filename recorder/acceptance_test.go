@@ -18,8 +18,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/installation"
-	"jurat/internal/must"
+	"jurat/internal/log/installation"
+	"jurat/internal/test/must"
 	"jurat/recorder"
 	"jurat/verify"
 	"jurat/verify/trust"

@@ -16,8 +16,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/installation"
-	"jurat/internal/relay"
+	"jurat/internal/log/installation"
+	"jurat/internal/tap/relay"
 )
 
 // A Mode says what happens to a call that cannot be recorded.

@@ -20,7 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"jurat/evidence"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 	"jurat/recorder"
 	"jurat/verify"
 )

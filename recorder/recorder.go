@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/access"
-	"jurat/internal/acts"
-	"jurat/internal/card"
-	"jurat/internal/installation"
-	"jurat/internal/recording"
-	"jurat/internal/relay"
+	"jurat/internal/court/acts"
+	"jurat/internal/court/card"
+	"jurat/internal/log/access"
+	"jurat/internal/log/installation"
+	"jurat/internal/tap/recording"
+	"jurat/internal/tap/relay"
 )
 
 // ErrNotRecorded is in the chain of an error if a call was made and could not be recorded, so that its answer does not end.

@@ -21,12 +21,12 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/filestore"
-	"jurat/internal/installation"
-	"jurat/internal/must"
-	"jurat/internal/pgtest"
-	"jurat/internal/stamping"
-	"jurat/jurattest"
+	"jurat/internal/log/filestore"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/stamping"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/pgtest"
 	"jurat/recorder"
 )
 

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/disktest"
-	"jurat/internal/installation"
-	"jurat/internal/must"
-	"jurat/internal/recording"
+	"jurat/internal/log/installation"
+	"jurat/internal/tap/recording"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 	"jurat/recorder"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"

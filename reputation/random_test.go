@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/fault"
+	"jurat/internal/kit/fault"
 )
 
 // builtInPolicy is the policy of the built-in authority: the time is that of the operator's own clock, which no other

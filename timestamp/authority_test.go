@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 func TestIssue(t *testing.T) {

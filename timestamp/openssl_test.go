@@ -28,7 +28,7 @@ import (
 
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // sslDir is a directory in which a test runs openssl.

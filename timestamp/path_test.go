@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // scalarKey returns a key on a curve that is the same in every run.

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 var sentinels = []error{

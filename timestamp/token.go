@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/fault"
+	"jurat/internal/kit/fault"
 )
 
 // MaxTokenSize is the largest token in bytes. A larger one is refused unread. The largest that authorities send,

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/fault"
-	"jurat/internal/sigkey"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/sigkey"
 )
 
 // Options say what the reader trusts and expects. They come from the reader, never from the source of the token.

@@ -16,8 +16,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"

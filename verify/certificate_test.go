@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/plural"
+	"jurat/internal/kit/plural"
 )
 
 // chained reports whether the rules of chains apply to a record. Acts of a trial follow stricter rules of their own.

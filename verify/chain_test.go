@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/verify"
 )

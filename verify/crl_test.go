@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"

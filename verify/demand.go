@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/plural"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/kit/plural"
 )
 
 // MaxDemands is how many demands a reader may have.

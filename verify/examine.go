@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/plural"
+	"jurat/internal/kit/plural"
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify/trust"

@@ -16,10 +16,10 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/must"
-	"jurat/internal/plural"
+	"jurat/evidence/property"
+	"jurat/internal/kit/plural"
+	"jurat/internal/test/must"
 	"jurat/jury"
-	"jurat/property"
 	"jurat/verify/trust"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/plural"
+	"jurat/internal/kit/plural"
 )
 
 // LogState says which log a file was cut from, and how long the log was then. It comes from the file's verified

@@ -14,8 +14,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/verify"
 )

@@ -19,9 +19,9 @@ import (
 	strict "github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/dertest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/dertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 )
 

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/dertest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/dertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/trust"

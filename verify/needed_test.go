@@ -19,13 +19,13 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // checked are the packages in which a reader's checks stand, and those whose tests must notice when one is missing: the vectors first.
 var (
-	checked  = []string{"evidence", "evidence/operator", "evidence/observed", "internal/jsonform", "jury", "property", "scitt", "timestamp", "trustlist", "verify/..."}
-	noticing = []string{"verify/...", "evidence", "evidence/operator", "evidence/observed", "jury", "timestamp", "property", "scitt", "trustlist"}
+	checked  = []string{"evidence/...", "internal/kit/jsonform", "jury", "timestamp", "verify/..."}
+	noticing = []string{"verify/...", "evidence/...", "jury", "timestamp"}
 )
 
 // A guard is one condition under which the code of a reader refuses or doubts: an operand of the condition of an if or a case.

@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/jurattest"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 )
 

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/dertest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/dertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"

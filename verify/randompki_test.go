@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

@@ -11,9 +11,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/fault"
-	"jurat/internal/inorder"
-	"jurat/scitt"
+	"jurat/evidence/scitt"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/inorder"
 	"jurat/verify/trust"
 )
 

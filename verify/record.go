@@ -13,7 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/plural"
+	"jurat/internal/kit/plural"
 	"jurat/timestamp"
 	"jurat/verify/trust"
 )

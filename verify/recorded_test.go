@@ -13,9 +13,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/must"
-	"jurat/internal/observe"
-	"jurat/jurattest"
+	"jurat/internal/tap/observe"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 )
 

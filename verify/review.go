@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/internal/plural"
+	"jurat/internal/kit/plural"
 )
 
 // reviews checks whether people decided on what the file says, and whether the delivered text is the approved one.

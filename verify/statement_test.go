@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/cbor"
-	"jurat/internal/must"
-	"jurat/internal/sigkey"
-	"jurat/jurattest"
-	"jurat/scitt"
+	"jurat/evidence/scitt"
+	"jurat/internal/kit/cbor"
+	"jurat/internal/kit/sigkey"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/plural"
+	"jurat/internal/kit/plural"
 	"jurat/jury"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/dertest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/dertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"

@@ -13,8 +13,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/must"
-	"jurat/internal/observe"
+	"jurat/internal/tap/observe"
+	"jurat/internal/test/must"
 )
 
 const (

@@ -20,9 +20,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/dertest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/dertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify"

@@ -21,7 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/trust"

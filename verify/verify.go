@@ -11,8 +11,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/fault"
-	"jurat/internal/inorder"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/inorder"
 	"jurat/timestamp"
 	"jurat/verify/trust"
 )

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"jurat/evidence/operator"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

@@ -16,12 +16,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
-	"jurat/internal/fault"
-	"jurat/internal/ledger"
-	"jurat/internal/stats"
-	"jurat/internal/subject"
-	"jurat/internal/trial"
+	"jurat/internal/court/stats"
+	"jurat/internal/court/subject"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/fault"
+	"jurat/internal/log/ledger"
 	"jurat/jury"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/stats"
+	"jurat/internal/court/stats"
 	"jurat/jury"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/browsertest"
-	"jurat/internal/must"
-	"jurat/internal/stats"
+	"jurat/internal/court/stats"
+	"jurat/internal/test/browsertest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

@@ -55,12 +55,12 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in a container
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/jsonform"
-	"jurat/internal/plural"
-	"jurat/internal/stats"
+	"jurat/internal/court/stats"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/jsonform"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/installation"
 	"jurat/jury"
 )
 

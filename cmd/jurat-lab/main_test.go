@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
+	"jurat/internal/court/llm/llmtest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

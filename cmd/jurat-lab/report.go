@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/plural"
-	"jurat/internal/stats"
+	"jurat/internal/court/stats"
+	"jurat/internal/kit/plural"
 	"jurat/jury"
 )
 

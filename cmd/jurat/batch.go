@@ -18,13 +18,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/atomicfile"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/ledger"
-	"jurat/internal/plural"
-	"jurat/internal/subject"
-	"jurat/internal/trial"
+	"jurat/internal/court/subject"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
 	"jurat/jury"
 )
 

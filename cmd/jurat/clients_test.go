@@ -21,11 +21,11 @@ import (
 	"testing/fstest"
 	"time"
 
-	"jurat/api"
 	"jurat/client"
+	"jurat/client/api"
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/internal/portal"
+	"jurat/internal/test/must"
+	"jurat/internal/web/portal"
 	"jurat/verify"
 )
 

@@ -24,11 +24,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"jurat/api"
 	"jurat/client"
+	"jurat/client/api"
 	"jurat/examples"
-	"jurat/internal/must"
-	"jurat/internal/pgtest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/pgtest"
 	"jurat/jury"
 )
 

@@ -23,10 +23,10 @@ import (
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
 
-	"jurat/api"
+	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/examples"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 const deploy = "../../deploy"

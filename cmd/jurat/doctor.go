@@ -25,12 +25,12 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
-	"jurat/internal/config"
-	"jurat/internal/docket"
-	"jurat/internal/installation"
-	"jurat/internal/plural"
-	"jurat/internal/recording"
-	"jurat/internal/webhook"
+	"jurat/internal/court/config"
+	"jurat/internal/kit/plural"
+	"jurat/internal/kit/webhook"
+	"jurat/internal/log/installation"
+	"jurat/internal/tap/recording"
+	"jurat/internal/web/docket"
 	"jurat/recorder"
 )
 

@@ -21,9 +21,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"jurat/internal/config"
-	"jurat/internal/must"
-	"jurat/internal/pgtest"
+	"jurat/internal/court/config"
+	"jurat/internal/test/must"
+	"jurat/internal/test/pgtest"
 )
 
 // TestReady asks a server that is ready, and then none. TestMachinesWithoutDatabase asks one that is not ready.

@@ -22,12 +22,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"jurat/internal/listtest"
-	"jurat/internal/must"
-	"jurat/internal/pgtest"
-	"jurat/jurattest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/listtest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/pgtest"
 	"jurat/jury"
-	"jurat/trustlist"
+	"jurat/verify/eulist"
 )
 
 // A rehearsal is what the test of one example adds to the command line that people read.
@@ -203,9 +203,9 @@ func fetchable(t *testing.T, e *exemplar) {
 func listsOf(t *testing.T, url string) (oj, eu, qq string) {
 	t.Helper()
 	journal, operator := listtest.NewSigner(t, "journal"), listtest.NewSigner(t, "operator")
-	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
-		Pointers: []listtest.Pointer{{Location: url + "/qq.xml", Type: trustlist.NationalList, Territory: "QQ", Signers: []*listtest.Signer{operator}}}}
-	national := listtest.List{Type: trustlist.NationalList, Territory: "QQ", Sequence: 7, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z"}
+	lotl := listtest.List{Type: eulist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: url + "/qq.xml", Type: eulist.NationalList, Territory: "QQ", Signers: []*listtest.Signer{operator}}}}
+	national := listtest.List{Type: eulist.NationalList, Territory: "QQ", Sequence: 7, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z"}
 	return string(journal.PEM()), string(lotl.Sign(t, journal)), string(national.Sign(t, operator))
 }
 

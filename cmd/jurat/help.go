@@ -18,13 +18,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"jurat/evidence"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/names"
-	"jurat/internal/plural"
-	"jurat/internal/stamping"
-	"jurat/internal/token"
-	"jurat/internal/words"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/names"
+	"jurat/internal/log/stamping"
+	"jurat/internal/log/token"
+	"jurat/internal/web/words"
 )
 
 //go:embed help.txt

@@ -16,7 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // model is the command line as the library has it.

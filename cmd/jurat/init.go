@@ -14,12 +14,12 @@ import (
 	"strings"
 
 	"jurat/evidence/operator"
-	"jurat/internal/atomicfile"
-	"jurat/internal/config"
-	"jurat/internal/installation"
-	"jurat/internal/ledger/fsck"
-	"jurat/internal/plural"
-	"jurat/internal/token"
+	"jurat/internal/court/config"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger/fsck"
+	"jurat/internal/log/token"
 )
 
 type initCmd struct {

@@ -24,8 +24,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"jurat/evidence"
-	"jurat/internal/config"
-	"jurat/internal/must"
+	"jurat/internal/court/config"
+	"jurat/internal/test/must"
 )
 
 // TestInitConfigSaysTheDefaults: the configuration that 'jurat init config' writes plans what no configuration plans, with keys and without.

@@ -16,14 +16,14 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/atomicfile"
-	"jurat/internal/ca"
-	"jurat/internal/filestore"
-	"jurat/internal/installation"
-	"jurat/internal/keys"
-	"jurat/internal/ledger"
-	"jurat/internal/lock"
-	"jurat/internal/token"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/log/ca"
+	"jurat/internal/log/filestore"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/keys"
+	"jurat/internal/log/ledger"
+	"jurat/internal/log/lock"
+	"jurat/internal/log/token"
 )
 
 type keysCmd struct {

@@ -21,9 +21,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/examples"
-	"jurat/internal/disktest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 )
 
 // onDisk is a server in a process of its own, with a data folder on a small disk.

@@ -15,13 +15,13 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/ledger"
-	"jurat/internal/ledger/fsck"
-	"jurat/internal/lock"
-	"jurat/internal/plural"
-	"jurat/internal/trial"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
+	"jurat/internal/log/ledger/fsck"
+	"jurat/internal/log/lock"
 )
 
 type logCmd struct {

@@ -23,13 +23,13 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"jurat/client/tiles"
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/disktest"
-	"jurat/internal/installation"
-	"jurat/internal/ledger"
-	"jurat/internal/must"
-	"jurat/tiles"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 )
 
 // TestExpireLeavesTrials: a trial that is open stays, with the records that it is about; what no trial needs goes.

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/client"
+	"jurat/client/tiles"
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/atomicfile"
-	"jurat/internal/fault"
-	"jurat/internal/plural"
-	"jurat/internal/witness"
-	"jurat/tiles"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/witness"
 	"jurat/verify/trust"
 )
 

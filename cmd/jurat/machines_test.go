@@ -21,10 +21,10 @@ import (
 	"testing"
 	"time"
 
-	"jurat/api"
+	"jurat/client/api"
 	"jurat/evidence"
-	"jurat/internal/must"
-	"jurat/internal/pgtest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/pgtest"
 )
 
 // A machine runs 'jurat serve' in a process of its own, on a database that it shares with others.

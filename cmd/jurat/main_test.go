@@ -17,13 +17,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jurat/api"
+	"jurat/client/api"
 	"jurat/evidence"
-	"jurat/internal/duties"
-	"jurat/internal/ledger/fsck"
-	"jurat/internal/must"
-	"jurat/internal/words"
-	"jurat/jurattest"
+	"jurat/internal/log/duties"
+	"jurat/internal/log/ledger/fsck"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
+	"jurat/internal/web/words"
 	"jurat/jury"
 	"jurat/verify"
 )

@@ -18,9 +18,9 @@ import (
 	"unicode"
 
 	"jurat/evidence"
-	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/court/llm/llmtest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

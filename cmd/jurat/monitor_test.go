@@ -23,12 +23,12 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/installation"
-	"jurat/internal/ledger/storage"
-	"jurat/internal/must"
-	"jurat/internal/server"
-	"jurat/internal/storetest"
-	"jurat/internal/witness"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger/storage"
+	"jurat/internal/log/witness"
+	"jurat/internal/test/must"
+	"jurat/internal/test/storetest"
+	"jurat/internal/web/server"
 )
 
 // A watchedLog is the data folder of an installation.

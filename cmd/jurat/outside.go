@@ -19,13 +19,13 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/atomicfile"
-	"jurat/internal/fault"
-	"jurat/internal/filestore"
-	"jurat/internal/installation"
-	"jurat/internal/plural"
-	"jurat/internal/stamping"
-	"jurat/internal/witness"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/filestore"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/stamping"
+	"jurat/internal/log/witness"
 )
 
 type tsaCmd struct {

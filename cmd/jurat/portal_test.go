@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/browsertest"
-	"jurat/internal/must"
-	"jurat/jurattest"
+	"jurat/internal/test/browsertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 )
 
 // A vector is the input of a reader, from testdata/vectors/verification/manifest.json.

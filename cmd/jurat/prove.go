@@ -12,12 +12,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/erasure"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/ledger"
-	"jurat/internal/plural"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/erasure"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
 )
 
 type proveCmd struct {

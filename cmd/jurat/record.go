@@ -24,13 +24,13 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/access"
-	"jurat/internal/card"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/recording"
-	"jurat/internal/relay"
-	"jurat/internal/telemetry"
+	"jurat/internal/court/card"
+	"jurat/internal/kit/fault"
+	"jurat/internal/log/access"
+	"jurat/internal/log/installation"
+	"jurat/internal/tap/recording"
+	"jurat/internal/tap/relay"
+	"jurat/internal/tap/telemetry"
 	"jurat/recorder"
 )
 

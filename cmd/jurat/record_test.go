@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/docket"
-	"jurat/internal/installation"
-	"jurat/internal/must"
-	"jurat/internal/recording"
+	"jurat/internal/log/installation"
+	"jurat/internal/tap/recording"
+	"jurat/internal/test/must"
+	"jurat/internal/web/docket"
 	"jurat/verify"
 )
 

@@ -21,10 +21,10 @@ import (
 	"testing"
 
 	"jurat/evidence"
-	"jurat/internal/disktest"
-	"jurat/internal/erasure"
-	"jurat/internal/installation"
-	"jurat/internal/must"
+	"jurat/internal/log/erasure"
+	"jurat/internal/log/installation"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 )
 
 // canaryMark begins each canary. What follows is a sentence, and another one in each place.

@@ -28,10 +28,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jurat/evidence"
-	"jurat/internal/disktest"
-	"jurat/internal/installation"
-	"jurat/internal/must"
-	"jurat/internal/subject"
+	"jurat/internal/court/subject"
+	"jurat/internal/log/installation"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 )
 
 // sums is an MCP server. What it says of its tool depends on its first argument.

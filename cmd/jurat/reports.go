@@ -16,9 +16,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/juror/rules"
-	"jurat/internal/plural"
-	"jurat/internal/trial"
+	"jurat/internal/court/juror/rules"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/plural"
 	"jurat/jury"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/juror/rules"
-	"jurat/internal/must"
-	"jurat/internal/subject"
-	"jurat/internal/trial"
+	"jurat/internal/court/juror/rules"
+	"jurat/internal/court/subject"
+	"jurat/internal/court/trial"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/must"
-	portalvisit "jurat/internal/portal/visit"
+	"jurat/internal/test/must"
+	portalvisit "jurat/internal/web/portal/visit"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

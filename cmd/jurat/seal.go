@@ -13,13 +13,13 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
-	"jurat/internal/acts"
-	"jurat/internal/erasure"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/ledger"
-	"jurat/internal/token"
-	"jurat/property"
+	"jurat/evidence/property"
+	"jurat/internal/court/acts"
+	"jurat/internal/kit/fault"
+	"jurat/internal/log/erasure"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
+	"jurat/internal/log/token"
 )
 
 type sealCmd struct {

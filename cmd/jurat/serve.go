@@ -19,16 +19,16 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/access"
-	"jurat/internal/fault"
-	"jurat/internal/installation"
-	"jurat/internal/keys"
-	"jurat/internal/ledger"
-	"jurat/internal/openid"
-	"jurat/internal/schedule"
-	"jurat/internal/server"
-	"jurat/internal/tracing"
-	"jurat/internal/trial"
+	"jurat/internal/court/schedule"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/fault"
+	"jurat/internal/log/access"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/keys"
+	"jurat/internal/log/ledger"
+	"jurat/internal/web/openid"
+	"jurat/internal/web/server"
+	"jurat/internal/web/tracing"
 )
 
 type serveCmd struct {

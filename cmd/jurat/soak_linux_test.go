@@ -23,9 +23,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/examples"
-	"jurat/internal/access"
-	"jurat/internal/installation"
-	"jurat/internal/must"
+	"jurat/internal/log/access"
+	"jurat/internal/log/installation"
+	"jurat/internal/test/must"
 )
 
 // A soak puts a server under full load for some time, and watches its memory, goroutines and open files.

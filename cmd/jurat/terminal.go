@@ -21,7 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/juror"
+	"jurat/internal/court/juror"
 )
 
 // stdio is what a command reads and writes. Everything that is printed may hold what a stranger wrote: names of members, files, agents,

@@ -23,8 +23,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
+	"jurat/internal/court/llm/llmtest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

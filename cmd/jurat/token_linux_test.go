@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/must"
-	"jurat/internal/tokentest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/tokentest"
 )
 
 // TestJuratIsStatic: the built program needs no library of the system.

@@ -17,8 +17,8 @@ import (
 	"sync"
 	"testing"
 
-	"jurat/internal/must"
-	"jurat/internal/tokentest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/tokentest"
 )
 
 // tokenHouse makes an installation whose authority, operator and agent have their keys on a token. before is put before the helper.

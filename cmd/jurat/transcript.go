@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/juror"
-	"jurat/internal/plural"
-	"jurat/internal/subject"
-	"jurat/internal/trial"
+	"jurat/internal/court/juror"
+	"jurat/internal/court/subject"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/plural"
 	"jurat/jury"
 )
 

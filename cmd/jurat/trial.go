@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/atomicfile"
-	"jurat/internal/incident"
-	"jurat/internal/installation"
-	"jurat/internal/ledger"
-	"jurat/internal/plural"
-	"jurat/internal/subject"
-	"jurat/internal/trial"
-	"jurat/internal/words"
+	"jurat/internal/court/subject"
+	"jurat/internal/court/trial"
+	"jurat/internal/kit/atomicfile"
+	"jurat/internal/kit/plural"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
+	"jurat/internal/web/incident"
+	"jurat/internal/web/words"
 	"jurat/jury"
 )
 

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/must"
-	"jurat/internal/stats"
+	"jurat/internal/court/stats"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"jurat/api"
-	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
+	"jurat/client/api"
+	"jurat/internal/court/llm/llmtest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

@@ -27,12 +27,12 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/listtest"
-	"jurat/internal/must"
-	"jurat/internal/token"
-	"jurat/internal/tokentest"
-	"jurat/jurattest"
-	"jurat/trustlist"
+	"jurat/internal/log/token"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/listtest"
+	"jurat/internal/test/must"
+	"jurat/internal/test/tokentest"
+	"jurat/verify/eulist"
 	"jurat/verify/trust"
 )
 
@@ -151,9 +151,9 @@ func (p *qualifiedProvider) certificate(name string) []byte {
 // lists writes the list of the lists and the territory's, which xmlsec1 signs. The latest state of the stamping service comes first.
 func (p *qualifiedProvider) lists(states ...listtest.State) {
 	p.t.Helper()
-	eu := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: day(-2), Next: day(100), URIs: []string{"https://journal.example/"},
-		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{p.operator}}}}
-	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: day(-1), Next: day(100),
+	eu := listtest.List{Type: eulist.ListOfLists, Territory: "EU", Sequence: 1, Issued: day(-2), Next: day(100), URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: eulist.NationalList, Territory: "XA", Signers: []*listtest.Signer{p.operator}}}}
+	national := listtest.List{Type: eulist.NationalList, Territory: "XA", Sequence: 1, Issued: day(-1), Next: day(100),
 		Services: []listtest.Service{{TSP: "Alpha Trust", Name: "stamps", Type: trust.QualifiedTimeStamps, Certificates: [][]byte{p.certificate("unit.pem")}, States: states}}}
 	p.write("oj.pem", string(p.journal.PEM()))
 	p.write("lists/eu.xml", string(eu.SignByXMLSec(p.t, p.journal)))
@@ -343,9 +343,9 @@ func TestTrustEU(t *testing.T) {
 		must.Do(t, os.WriteFile(file, content, 0o600))
 		return file
 	}
-	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
-		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{operator}}}}
-	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z",
+	lotl := listtest.List{Type: eulist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: eulist.NationalList, Territory: "XA", Signers: []*listtest.Signer{operator}}}}
+	national := listtest.List{Type: eulist.NationalList, Territory: "XA", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z",
 		Services: []listtest.Service{{TSP: "Alpha", Name: "stamps", Type: trust.QualifiedTimeStamps, Certificates: [][]byte{listtest.NewSigner(t, "alpha").Certificate},
 			States: []listtest.State{{Status: trust.Granted, From: "2020-01-01T00:00:00Z"}}}}}
 	oj := write("oj.pem", journal.PEM())
@@ -500,9 +500,9 @@ func (u *union) publish(states ...listtest.State) {
 	u.t.Helper()
 	u.issue++
 	issued, next := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), time.Now().AddDate(0, 3, 0).UTC().Format(time.RFC3339)
-	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: u.issue, Issued: issued, Next: next, URIs: []string{"https://journal.example/"},
-		Pointers: []listtest.Pointer{{Location: "https://lists.example/xa.xml", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{u.operator}}}}
-	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: u.issue, Issued: issued, Next: next, URIs: []string{"https://lists.example/"},
+	lotl := listtest.List{Type: eulist.ListOfLists, Territory: "EU", Sequence: u.issue, Issued: issued, Next: next, URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: "https://lists.example/xa.xml", Type: eulist.NationalList, Territory: "XA", Signers: []*listtest.Signer{u.operator}}}}
+	national := listtest.List{Type: eulist.NationalList, Territory: "XA", Sequence: u.issue, Issued: issued, Next: next, URIs: []string{"https://lists.example/"},
 		Services: []listtest.Service{{TSP: "Alpha N.V.", Trade: []string{"Alpha"}, Name: "stamps", Type: trust.QualifiedTimeStamps,
 			Certificates: [][]byte{u.authority.Certificate.Raw}, States: states}}}
 	sign := (*listtest.List).Sign

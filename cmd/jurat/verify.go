@@ -15,12 +15,12 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/fault"
-	"jurat/internal/incident"
-	"jurat/internal/observe"
-	"jurat/internal/plural"
-	"jurat/internal/server"
-	"jurat/internal/words"
+	"jurat/internal/kit/fault"
+	"jurat/internal/kit/plural"
+	"jurat/internal/tap/observe"
+	"jurat/internal/web/incident"
+	"jurat/internal/web/server"
+	"jurat/internal/web/words"
 	"jurat/verify"
 	"jurat/verify/trust"
 )

@@ -18,11 +18,11 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"jurat/internal/browsertest"
-	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
-	"jurat/internal/openssl"
-	"jurat/jurattest"
+	"jurat/internal/court/llm/llmtest"
+	"jurat/internal/test/browsertest"
+	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
+	"jurat/internal/web/openssl"
 	"jurat/jury"
 )
 

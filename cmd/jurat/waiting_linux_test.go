@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
+	"jurat/internal/court/llm/llmtest"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 

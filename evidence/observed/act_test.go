@@ -15,7 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 const (

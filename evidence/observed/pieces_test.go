@@ -11,7 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 // edited returns a body with random insertions, deletions and moves.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/internal/must"
+	"jurat/internal/test/must"
 )
 
 func logKey(t *testing.T, name string) (note.Signer, note.Verifier) {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	tags "golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/fault"
+	"jurat/internal/kit/fault"
 	"jurat/timestamp"
 )
 

@@ -1,0 +1,33 @@
+package schedule
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/internal/log/ledger"
+	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
+)
+
+// TestFullDisk checks that a full disk is named when a trial is queued, that the others can still be read, and that queueing works again with room.
+func TestFullDisk(t *testing.T) {
+	disktest.Run(t, 8, func(disk *disktest.Disk) {
+		q := openQueue(t, filepath.Join(disk.Path, "work.db"), &worked{}, Config{})
+		put(t, q, none, "trial-before")
+		filler := filepath.Join(disk.Path, "filler")
+		disk.Fill(t, filler)
+		var err error
+		for n := 0; err == nil; n++ {
+			if n == 10_000 {
+				t.Fatal("the disk does not become full")
+			}
+			err = q.put(t.Context(), none, fmt.Sprint("trial-", n))
+		}
+		must.Want(t, err, ledger.ErrDiskFull)
+		await(t, q, "trial-before", func(_ turn, has bool) bool { return has })
+		must.Do(t, os.Remove(filler))
+		put(t, q, none, "trial-after")
+	})
+}

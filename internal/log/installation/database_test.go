@@ -1,0 +1,606 @@
+package installation_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"jurat/evidence"
+	"jurat/internal/log/erasure"
+	"jurat/internal/log/filestore"
+	"jurat/internal/log/installation"
+	"jurat/internal/log/ledger"
+	"jurat/internal/log/lock"
+	"jurat/internal/test/pgtest"
+)
+
+// wrappingKey is a file with a new wrapping key.
+func wrappingKey(t *testing.T, more ...string) string {
+	t.Helper()
+	text := filestore.Generate()
+	for _, file := range more {
+		text = append(text, must(os.ReadFile(file))...)
+	}
+	file := filepath.Join(t.TempDir(), "wrapping.key")
+	succeeds(t, os.WriteFile(file, text, 0o600))
+	return file
+}
+
+// patiently waits for a database on a busy machine.
+const patiently = "?connect_timeout=60"
+
+// machines returns a function that configures one more machine on a new, empty database.
+func machines(t *testing.T) func() installation.Config {
+	t.Helper()
+	c := installation.Config{DB: pgtest.Database(t) + patiently, WrappingKey: wrappingKey(t)}
+	return func() installation.Config {
+		c.Dir = filepath.Join(t.TempDir(), "node")
+		return c
+	}
+}
+
+// begun returns what machines returns, with an installation in the database that the first machine has open.
+func begun(t *testing.T) (installation.Config, *installation.Installation, func() installation.Config) {
+	t.Helper()
+	machine := machines(t)
+	c := machine()
+	succeeds(t, installation.Create(t.Context(), c))
+	return c, open(t, c), machine
+}
+
+func execute(t *testing.T, database string, statements ...string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // also when the test has ended
+	conn := must(pgx.Connect(ctx, database))
+	defer conn.Close(ctx)
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// TestMachinesBeginAtOnce: several machines start at once on an empty database. One makes the installation, all open it, and each seals. An
+// actor has one key everywhere, and each machine reads what the others sealed.
+func TestMachinesBeginAtOnce(t *testing.T) {
+	const count = 5
+	machine := machines(t)
+	opened := make([]*installation.Installation, count)
+	made := make([]bool, count)
+	sealed := make([]*evidence.Record, count)
+	var all sync.WaitGroup
+	for n := range count {
+		c := machine()
+		all.Go(func() {
+			var err error
+			if opened[n], made[n], err = installation.OpenOrCreate(t.Context(), c); err != nil {
+				t.Error(err)
+				return
+			}
+			if sealed[n], err = sealRequest(t, opened[n], "r"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	creators := 0
+	for n, i := range opened {
+		defer i.Close()
+		if made[n] {
+			creators++
+		}
+		if got := sealed[n].Payload.Signers[0].KeyID; got != sealed[0].Payload.Signers[0].KeyID {
+			t.Errorf("machine %d has signed with another key: %s", n, got)
+		}
+		if i.Ledger.Origin() != opened[0].Ledger.Origin() {
+			t.Errorf("machine %d has another log: %s", n, i.Ledger.Origin())
+		}
+		for _, r := range sealed {
+			if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
+				t.Errorf("machine %d does not have %s: %v", n, r.Payload.RecordID, err)
+			}
+		}
+	}
+	if creators != 1 {
+		t.Errorf("%d have made it", creators)
+	}
+	if opened[0].Database == nil {
+		t.Error("Create does not report the database")
+	}
+	c := machine()
+	wantKinds(t, c)
+	wantError(t, "made twice", fs.ErrExist, installation.Create(t.Context(), c))
+}
+
+// TestHalfMade: a machine that dies while it makes an installation leaves none, and the next machine finishes it.
+func TestHalfMade(t *testing.T) {
+	for name, undo := range map[string][]string{
+		"before the log":    {`UPDATE jurat.head SET checkpoint = ''`},
+		"before the keys":   {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files`},
+		"before the folder": {`UPDATE jurat.head SET checkpoint = ''`, `DROP TABLE jurat.files`},
+		"at once":           {`DROP SCHEMA jurat CASCADE`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := machines(t)
+			c := machine()
+			succeeds(t, installation.Create(t.Context(), c))
+			execute(t, c.DB, undo...)
+			c = machine()
+			wantError(t, "half an installation", installation.ErrNone, errorOf(installation.Open(t.Context(), c)))
+			i, made, err := installation.OpenOrCreate(t.Context(), c)
+			if err != nil || !made {
+				t.Fatal(made, err)
+			}
+			defer i.Close()
+			must(sealRequest(t, i, "r"))
+			wantKinds(t, c)
+		})
+	}
+}
+
+// TestPartsOfADatabase: a missing part is not replaced by a new one.
+func TestPartsOfADatabase(t *testing.T) {
+	for name, undo := range map[string][]string{
+		"the key of the log":    {`DELETE FROM jurat.files WHERE name = 'log.key'`},
+		"the small files":       {`DROP TABLE jurat.files`},
+		"the authority":         {`DELETE FROM jurat.files WHERE name LIKE 'authority/%'`},
+		"the last checkpoint":   {`UPDATE jurat.head SET checkpoint = ''`},
+		"the tables of the log": {`DROP TABLE jurat.records CASCADE`},
+		"what it is wrapped by": {`UPDATE jurat.files SET wrapped = '' WHERE name = 'log.key'`},
+		"what it is a secret of": {`UPDATE jurat.files SET content = (SELECT content FROM jurat.files WHERE name = 'authority/root.key')
+			WHERE name = 'authority/authority.key'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, i, machine := begun(t)
+			must(sealRequest(t, i, "r"))
+			execute(t, c.DB, undo...)
+			for _, c := range []installation.Config{c, machine()} {
+				if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || errors.Is(err, installation.ErrNone) && name != "the last checkpoint" {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestWrappingKeyIsNeeded: without the key, with another key, or with a key file that other users can read, nothing else happens.
+func TestWrappingKeyIsNeeded(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "r"))
+	refused := func(name, file string, want error, text string) {
+		t.Helper()
+		other := machine()
+		other.WrappingKey = file
+		_, _, err := installation.OpenOrCreate(t.Context(), other)
+		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if entries, _ := os.ReadDir(other.Dir); len(entries) > 0 {
+			t.Errorf("%s: it has left %v", name, entries)
+		}
+	}
+	refused("none", "", installation.ErrNoWrappingKey, "")
+	refused("not there", filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "wrapping key")
+	refused("another", wrappingKey(t), filestore.ErrOtherKey, "secret")
+	broken := wrappingKey(t)
+	succeeds(t, os.WriteFile(broken, []byte("nothing"), 0o600))
+	refused("broken", broken, nil, "line 1")
+	if runtime.GOOS != "windows" {
+		succeeds(t, os.Chmod(c.WrappingKey, 0o644))
+		refused("one that others can read", c.WrappingKey, nil, "0644")
+	}
+}
+
+// TestRewrapWhileMachinesRun: a wrapping key is changed machine by machine, and every machine can always read its secrets.
+func TestRewrapWhileMachinesRun(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "r"))
+	both, late := machine(), machine()
+	both.WrappingKey = wrappingKey(t, c.WrappingKey)
+	changed := open(t, both)
+	first := must(sealRequest(t, changed, "r"))
+	draft := must(evidence.NewDraft(note()))
+	must(changed.Keys.Signers(t.Context(), draft.Role(), draft.Actor())) // made under the new key
+	if n, _, err := changed.Rewrap(t.Context(), func(int64) {}); err != nil || n < 3 {
+		t.Errorf("%d secrets, %v", n, err)
+	}
+	newOnly := filepath.Join(t.TempDir(), "new.key")
+	lines := strings.SplitAfter(string(must(os.ReadFile(both.WrappingKey))), "\n")
+	succeeds(t, os.WriteFile(newOnly, []byte(strings.Join(lines[:2], "")), 0o600))
+	late.WrappingKey = newOnly
+	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
+		t.Error("the agent has another key now")
+	}
+	wantError(t, "with the old key", filestore.ErrOtherKey, errorOf(installation.Open(t.Context(), c)))
+	if _, _, err := i.Rewrap(t.Context(), func(int64) {}); !errors.Is(err, filestore.ErrOtherKey) {
+		t.Errorf("with the old key: %v", err)
+	}
+	folder, _ := made(t)
+	if _, _, err := open(t, folder).Rewrap(t.Context(), func(int64) {}); err == nil {
+		t.Error("a data folder has no wrapped secrets")
+	}
+}
+
+// TestDatabaseThatWasSetBack: a machine remembers the checkpoint that it has seen. A machine without one trusts the database, and says so.
+func TestDatabaseThatWasSetBack(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "first"))
+	must(i.Ledger.Checkpoint(t.Context()))
+	other := machine()
+	second := open(t, other)
+	if i.Joined || !second.Joined {
+		t.Errorf("joined: %t, %t", i.Joined, second.Joined)
+	}
+	if again := open(t, other); again.Joined {
+		t.Error("joined twice")
+	}
+	// A copy of the database in its present state, to which all go back later.
+	u := must(url.Parse(c.DB))
+	copied := strings.TrimPrefix(u.Path, "/") + "_copy"
+	copyDatabase(t, pgtest.Admin(t, c.DB), strings.TrimPrefix(u.Path, "/"), copied)
+	u.Path = "/" + copied
+
+	i = open(t, c)
+	must(sealRequest(t, i, "second"))
+	must(i.Ledger.Checkpoint(t.Context()))
+	c.DB, other.DB = u.String(), u.String()
+	wantError(t, "the machine that has seen the later checkpoint", ledger.ErrBehind, open(t, c).Ledger.CanAppend(t.Context()))
+	wantError(t, "the machine that has not seen it", nil, open(t, other).Ledger.CanAppend(t.Context()))
+	elsewhere := machine()
+	elsewhere.DB = pgtest.Database(t) + patiently
+	elsewhere.Dir = c.Dir // a machine that was there before, and a database that is empty
+	if _, _, err := installation.OpenOrCreate(t.Context(), elsewhere); err == nil {
+		t.Error("Create began a new log although this machine remembers another")
+	}
+}
+
+// copyDatabase copies a database. No other connection may be open meanwhile.
+func copyDatabase(t *testing.T, admin, from, to string) {
+	t.Helper()
+	u := must(url.Parse(admin))
+	u.Path = "/postgres"
+	execute(t, u.String(), `ALTER DATABASE `+from+` ALLOW_CONNECTIONS false`,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '`+from+`'`,
+		`CREATE DATABASE `+to+` OWNER jurat TEMPLATE `+from, `ALTER DATABASE `+from+` ALLOW_CONNECTIONS true`)
+	t.Cleanup(func() { execute(t, u.String(), `DROP DATABASE `+to+` WITH (FORCE)`) })
+}
+
+// TestEraseOnAnyMachine: what one machine has sealed apart, another machine discloses and erases. After that, no machine
+// can open it.
+func TestEraseOnAnyMachine(t *testing.T) {
+	_, i, machine := begun(t)
+	c := machine()
+	other := open(t, c)
+	r := sealApart(t, i, note(), "/prompt", "/metadata/user")
+	wantDisclosed(t, other, r, "/metadata/user", "/prompt")
+	must(other.Apart.Erase(t.Context(), order(r, "/prompt")))
+	wantDisclosed(t, i, r, "/metadata/user")
+	if _, err := i.Apart.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		t.Error(err)
+	}
+	var n int
+	name := erasure.Name(r.Digest, "/prompt")
+	if err := i.Database.QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows are left of it, %v", n, err)
+	}
+	wantKinds(t, c)
+}
+
+// TestEraseCrashesOnAMachine: after a crash of one machine at any step of an erasure, another machine finishes it.
+func TestEraseCrashesOnAMachine(t *testing.T) {
+	c, i, machine := begun(t)
+	for step := 1; ; step++ {
+		r := sealApart(t, i, note(), "/prompt")
+		victim := open(t, c)
+		if !crash(victim, step, func() { victim.Apart.Erase(t.Context(), order(r, "/prompt")) }) {
+			if step < 5 {
+				t.Errorf("only %d steps", step)
+			}
+			break
+		}
+		other := open(t, machine())
+		if _, err := other.Apart.Erase(t.Context(), order(r, "/prompt")); err != nil {
+			t.Fatalf("after step %d: %v", step, err)
+		}
+		wantDisclosed(t, i, r)
+	}
+	wantKinds(t, machine())
+}
+
+// TestRotateOnAnyMachine: after one machine replaces a key, no machine signs with the old one.
+func TestRotateOnAnyMachine(t *testing.T) {
+	_, i, machine := begun(t)
+	c := machine()
+	other := open(t, c)
+	before := must(sealRequest(t, i, "r"))
+	must(sealRequest(t, other, "r"))
+	succeeds(t, other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	after := must(sealRequest(t, i, "r"))
+	if after.Payload.Signers[0] == before.Payload.Signers[0] {
+		t.Error("a machine signed with the old key")
+	}
+	if r := must(sealRequest(t, other, "r")); r.Payload.Signers[0] != after.Payload.Signers[0] {
+		t.Error("two machines sign with two keys")
+	}
+	wantKinds(t, c)
+}
+
+// TestSettingsOnAnyMachine: a setting made on one machine applies on all.
+func TestSettingsOnAnyMachine(t *testing.T) {
+	_, i, machine := begun(t)
+	other := open(t, machine())
+	succeeds(t, other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
+	if d, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
+		t.Errorf("%v, %v", d, err)
+	}
+	list, err := i.Apart.Settings(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	succeeds(t, i.Apart.Unset(t.Context(), "nurse"))
+	if d, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 0 {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
+// TestClaimsOnMachines: a trial is conducted on one machine at a time.
+func TestClaimsOnMachines(t *testing.T) {
+	_, i, machine := begun(t)
+	other := open(t, machine())
+	_, release, err := i.Locks.Lock(t.Context(), "trial-1")
+	succeeds(t, err)
+	if _, _, err := other.Locks.Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
+		t.Error(err)
+	}
+	release()
+	_, release, err = other.Locks.Lock(t.Context(), "trial-1")
+	succeeds(t, err)
+	release()
+}
+
+// TestPlaces: a machine's own folder is not taken for a data folder, and no description contains a password.
+func TestPlaces(t *testing.T) {
+	folder, _ := made(t)
+	c := machines(t)()
+	password, _ := must(url.Parse(c.DB)).User.Password()
+	for db, want := range map[string]string{"postgres:///jurat?host=/run/postgresql&password=p": "the database jurat", "postgres://": "the database",
+		"postgres://me:secret@db.example:5433/jurat?sslmode=require": "the database jurat on db.example:5433", "postgres://%": "the database"} {
+		if got := (installation.Config{DB: db}).Where(); got != want {
+			t.Errorf("%s is in %q, want %q", db, got, want)
+		}
+	}
+	if strings.Contains(c.Where(), password) || !strings.Contains(c.Where(), "127.0.0.1") {
+		t.Errorf("it is in %s", c.Where())
+	}
+	mixed := c
+	mixed.Dir = folder.Dir
+	gone := c
+	gone.DB = strings.Replace(c.DB, "/test", "/none", 1)
+	for name, c := range map[string]installation.Config{"a data folder": mixed, "no database": gone, "no folder": {DB: c.DB, WrappingKey: c.WrappingKey},
+		"no URL": {Dir: c.Dir, DB: "jurat", WrappingKey: c.WrappingKey}} {
+		if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// kept describes an installation with every part: keys of several actors, one of them replaced; texts sealed apart, one
+// of them erased; a setting; an outside authority; and a checkpoint.
+type kept struct {
+	log    string
+	apart  *evidence.Record
+	signer evidence.KeyID
+}
+
+func fillUp(t *testing.T, i *installation.Installation) kept {
+	t.Helper()
+	must(sealRequest(t, i, "r"))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	k := kept{log: i.Ledger.Origin(), signer: must(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}
+	k.apart = sealApart(t, i, note(), "/prompt", "/metadata/user")
+	must(i.Apart.Erase(t.Context(), order(k.apart, "/prompt")))
+	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
+	for n := range 30 {
+		if n == 20 {
+			must(i.Ledger.Checkpoint(t.Context()))
+		}
+		p := note()
+		p.AgentID = "agent-" + strconv.Itoa(n)
+		sealApart(t, i, p, "/prompt")
+	}
+	return k
+}
+
+// wantKept compares a restored installation with the original.
+func wantKept(t *testing.T, c installation.Config, k kept) {
+	t.Helper()
+	i := open(t, c)
+	if i.Ledger.Origin() != k.log {
+		t.Errorf("it is another log: %s", i.Ledger.Origin())
+	}
+	if r := must(sealRequest(t, i, "r")); r.Payload.Signers[0].KeyID != k.signer {
+		t.Errorf("it signs with %s, but signed with %s before", r.Payload.Signers[0].KeyID, k.signer)
+	}
+	wantDisclosed(t, i, k.apart, "/metadata/user")
+	if d, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
+		t.Errorf("its setting is gone: %v, %v", d, err)
+	}
+	must(i.Ledger.Checkpoint(t.Context()))
+	wantKinds(t, c)
+}
+
+// TestMove: a backup of a folder is restored to a database and to a folder, and one of a database to both.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	inFolder := func(t *testing.T) installation.Config {
+		return installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	}
+	inDatabase := func(t *testing.T) installation.Config { return machines(t)() }
+	places := map[string]func(t *testing.T) installation.Config{"a folder": inFolder, "a database": inDatabase}
+	for fromName, from := range places {
+		for toName, to := range places {
+			t.Run("from "+fromName+" to "+toName, func(t *testing.T) {
+				c := from(t)
+				i := created(t, c)
+				k := fillUp(t, i)
+				succeeds(t, i.Close())
+				copied := filepath.Join(t.TempDir(), "copy")
+				told := int64(0)
+				m, err := installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
+				if err != nil || told == 0 {
+					t.Fatal(told, err)
+				}
+				if m.Log != k.log || m.Size == 0 || m.Root == "" {
+					t.Errorf("%+v", m)
+				}
+				target := to(t)
+				must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}))
+				wantKept(t, target, k)
+				if left, _ := filepath.Glob(filepath.Join(target.Dir, ".jurat-restore-*")); len(left) > 0 {
+					t.Errorf("it has left %v", left)
+				}
+				if target.DB == "" {
+					return
+				}
+				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
+					t.Error("restored over a later checkpoint that this machine has seen")
+				}
+				target.Dir = filepath.Join(t.TempDir(), "other")
+				wantError(t, "restored over an installation", fs.ErrExist, errorOf(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true})))
+			})
+		}
+	}
+}
+
+// TestBackupHasNoWrappingKey: a backup of a database does not contain the wrapping key, and is complete without it.
+func TestBackupHasNoWrappingKey(t *testing.T) {
+	c, i, _ := begun(t)
+	must(sealRequest(t, i, "r"))
+	copied := filepath.Join(t.TempDir(), "copy")
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
+	secret := bytes.TrimSpace(bytes.SplitN(must(os.ReadFile(c.WrappingKey)), []byte("\n"), 2)[1])
+	if content := must(os.ReadFile(copied)); bytes.Contains(content, secret) || bytes.Count(content, []byte("PRIVATE KEY")) < 4 {
+		t.Error("it contains the wrapping key, or lacks private keys")
+	}
+	if mode := must(os.Stat(copied)).Mode(); mode != 0o600 {
+		t.Errorf("it has mode %o", mode)
+	}
+}
+
+// TestBackupOfADatabaseInUse: backups are whole that are made while machines seal, create keys for new actors and change
+// keys.
+func TestBackupOfADatabaseInUse(t *testing.T) {
+	t.Parallel()
+	c, i, machine := begun(t)
+	other := open(t, machine())
+	ctx, stop := context.WithCancel(t.Context())
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer stop()
+	for n, i := range []*installation.Installation{i, other} {
+		busy.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				p := note()
+				p.AgentID = "agent-" + strconv.Itoa(n) + "-" + strconv.Itoa(k/5)
+				sealApart(t, i, p, "/prompt")
+				if k%50 == 0 {
+					must(i.Ledger.Checkpoint(t.Context()))
+				}
+				time.Sleep(10 * time.Millisecond) // otherwise everything that is sealed meanwhile is examined
+			}
+		})
+	}
+	for range 2 {
+		size := must(i.Ledger.Size(t.Context()))
+		copied := filepath.Join(t.TempDir(), "copy")
+		m := must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
+		if m.Size < size {
+			t.Errorf("%d records, but %d were acknowledged before", m.Size, size)
+		}
+		restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+		must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
+	}
+}
+
+// TestRestoreBrokenOff: an interrupted restore leaves no installation, and the next restore completes it.
+func TestRestoreBrokenOff(t *testing.T) {
+	t.Parallel()
+	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i := created(t, folder)
+	k := fillUp(t, i)
+	succeeds(t, i.Close())
+	copied := filepath.Join(t.TempDir(), "copy")
+	must(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
+	for name, undo := range map[string][]string{
+		"before the checkpoint":  {`UPDATE jurat.head SET checkpoint = ''`},
+		"before the small files": {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files`},
+		"among the small files":  {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files WHERE name > 'b'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := machines(t)
+			c := machine()
+			order := installation.RestoreOrder{From: copied, NoneLater: true}
+			must(installation.Restore(t.Context(), c, order))
+			execute(t, c.DB, undo...)
+			c = machine()
+			if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "restore") {
+				t.Errorf("half an installation: %v", err)
+			}
+			must(installation.Restore(t.Context(), c, order))
+			wantKept(t, c, k)
+		})
+	}
+}
+
+// TestRestoreReadsOnce: what is put into a database is what was examined. A backup that is another afterwards changes nothing.
+func TestRestoreReadsOnce(t *testing.T) {
+	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i := created(t, folder)
+	k := fillUp(t, i)
+	succeeds(t, i.Close())
+	copied := filepath.Join(t.TempDir(), "copy")
+	must(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
+	c := machines(t)()
+	must(installation.Restore(t.Context(), c, installation.RestoreOrder{From: copied, NoneLater: true, Progress: func(_, _ int64) {
+		if examined := must(filepath.Glob(filepath.Join(c.Dir, ".jurat-restore-*", "checkpoint"))); len(examined) > 0 {
+			succeeds(t, os.Truncate(copied, 0))
+		}
+	}}))
+	if len(must(os.ReadFile(copied))) > 0 {
+		t.Error("nothing was examined")
+	}
+	wantKept(t, c, k)
+}
+
+// TestRestoreOlderToDatabase: a log that lacks records under its published checkpoint is restored, but accepts no
+// records.
+func TestRestoreOlderToDatabase(t *testing.T) {
+	c, i, machine := begun(t)
+	must(sealRequest(t, i, "r"))
+	copied := filepath.Join(t.TempDir(), "copy")
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
+	must(sealRequest(t, i, "r"))
+	later := must(i.Ledger.Checkpoint(t.Context()))
+	target := machines(t)()
+	r := must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, Checkpoint: later}))
+	if r.Missing != 1 || r.Known != 2 {
+		t.Errorf("%+v", r)
+	}
+	wantError(t, "error", ledger.ErrBehind, open(t, target).Ledger.CanAppend(t.Context()))
+	succeeds(t, open(t, machine()).Ledger.CanAppend(t.Context()))
+}

@@ -1,0 +1,276 @@
+package visit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/web/incident"
+	"jurat/internal/web/words"
+	"jurat/verify"
+)
+
+// A View is a report in words.
+type View struct {
+	Name       string        `json:"name"`
+	Kind       string        `json:"kind"`
+	Outcome    verify.Status `json:"outcome"`
+	Said       string        `json:"said"`    // the outcome in words
+	Came       string        `json:"came"`    // a trial's outcome, in words; "": not a trial, or not proved
+	Rests      string        `json:"rests"`   // on whose word the proof rests; "": not said of such a file
+	Wanted     []string      `json:"wanted"`  // what the visitor's policy demands, and what of it is not met
+	Changed    []string      `json:"changed"` // of a refuted file: which records are not what they were, and who said them
+	Trusted    bool          `json:"trusted"`
+	Trust      string        `json:"trust"`
+	Records    int           `json:"records"`
+	Mended     bool          `json:"mended"` // the file was not in canonical form
+	Shown      int           `json:"shown"`  // how many records can be shown
+	Origin     string        `json:"origin"`
+	Size       int64         `json:"size"` // of the log, if an origin is given
+	Guarantees []Line        `json:"guarantees"`
+	Identities []string      `json:"identities"` // who stands behind the signatures of agents, reviewers and recorders, from where recorders saw, and what the other files show of the same exchanges
+	NotShown   []string      `json:"not_shown"`
+	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
+}
+
+// A Line is the answer for one guarantee.
+type Line struct {
+	Guarantee verify.Guarantee `json:"guarantee"`
+	Name      string           `json:"name"`
+	Asks      string           `json:"asks"`
+	Status    verify.Status    `json:"status"`
+	Said      string           `json:"said"`
+	Reason    string           `json:"reason"`
+	Record    string           `json:"record"` // "": all records
+	More      int              `json:"more"`   // how many further findings say the same
+	Others    []Line           `json:"others"` // other findings, the first of each kind
+}
+
+// View shows the report on a file. It returns an error if the file was not verified.
+func (v *Visit) View(file int, lang words.Lang) (*View, error) {
+	e, err := v.verified(file)
+	if err != nil {
+		return nil, err
+	}
+	r, t := e.report, words.Of(lang)
+	view := &View{Name: e.name, Kind: t.Name("kind", string(r.Kind)), Outcome: r.Outcome, Said: t.Name("status", string(r.Outcome)), Trusted: r.Trust != "",
+		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen))}
+	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
+	if r.TrialOutcome != nil {
+		view.Came = incident.Outcome(r.TrialOutcome, lang)
+	}
+	if r.Log != nil {
+		view.Origin, view.Size = r.Log.Origin, r.Log.Size
+		view.Identities = append(view.Identities, words.Exchanges(lang, v.exchanges, r.Log.Origin)...)
+	}
+	for _, f := range r.Guarantees {
+		groups := r.Grouped(f)
+		line := lineOf(lang, groups[0])
+		for _, other := range groups[1:] {
+			line.Others = append(line.Others, lineOf(lang, other))
+		}
+		view.Guarantees = append(view.Guarantees, line)
+	}
+	for _, item := range r.NotShown {
+		view.NotShown = append(view.NotShown, t.Name("not_shown", item))
+	}
+	if !e.left && len(e.records) > 0 && r.Kind != verify.ManyRecords {
+		view.Statement = incident.Site("").Statement(e.records, r, lang)
+	}
+	return view, nil
+}
+
+func (v *Visit) verified(file int) (*examined, error) {
+	if file < 0 || file >= len(v.files) || v.files[file].report == nil {
+		return nil, fmt.Errorf("file %d was not verified", file)
+	}
+	return v.files[file], nil
+}
+
+func lineOf(lang words.Lang, f verify.Group) Line {
+	t, g := words.Of(lang), string(f.Guarantee)
+	return Line{Guarantee: f.Guarantee, Name: t.Name("guarantee", g), Asks: t.Say("asks." + g), Status: f.Status,
+		Said: t.Name("status", string(f.Status)), Reason: words.Reason(lang, f.Finding), Record: f.Record, More: f.More}
+}
+
+// A RecordView is a record from the file, and what is proved of it.
+type RecordView struct {
+	Index     int      `json:"index"`
+	ID        string   `json:"id"`
+	Digest    string   `json:"digest"`
+	Action    string   `json:"action"`
+	Role      string   `json:"role"`
+	Actor     string   `json:"actor"`
+	Model     string   `json:"model"`
+	Version   string   `json:"version"`
+	Claimed   string   `json:"claimed"` // the time that the actor claims
+	Proved    string   `json:"proved"`  // the authority's time; "": none
+	Authority string   `json:"authority"`
+	Clock     string   `json:"clock"`
+	Lines     []Line   `json:"lines"`
+	Members   []Member `json:"members"`
+	Statement []string `json:"statement"` // if the file has several records
+	Signed    string   `json:"signed"`    // the exact signed bytes, which are UTF-8
+}
+
+// A Member is one member of a payload.
+type Member struct {
+	Pointer  string `json:"pointer"`
+	Text     string `json:"text"`     // the content of a string; JSON for other values
+	JSON     bool   `json:"json"`     // whether Text is JSON
+	Apart    bool   `json:"apart"`    // sealed apart, and disclosed in the file
+	Withheld bool   `json:"withheld"` // sealed apart, and not disclosed
+}
+
+// mostAtOnce is the largest number of records to show at a time.
+const mostAtOnce = 200
+
+// Records shows records of a file. It returns an error if there are none in the range.
+func (v *Visit) Records(file, from, count int, lang words.Lang) ([]RecordView, error) {
+	e, err := v.verified(file)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 || from > len(e.records) || count < 0 {
+		return nil, fmt.Errorf("there are no records from %d", from)
+	}
+	views := []RecordView{}
+	for i, r := range e.records[from:min(len(e.records), from+min(count, mostAtOnce))] {
+		views = append(views, e.record(from+i, r, lang))
+	}
+	return views, nil
+}
+
+func (e *examined) record(index int, r *evidence.Record, lang words.Lang) RecordView {
+	p, names := &r.Payload, words.Of(lang)
+	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: names.Name("action", string(p.ActionType)),
+		Role: names.Name("role", string(p.Role())), Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
+	if t, ok := e.answers.TimeOf(p.RecordID); ok {
+		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, names.Name("clock", string(t.Clock))
+	}
+	for _, f := range e.report.Guarantees {
+		if slices.Contains(ofOneRecord, f.Guarantee) {
+			view.Lines = append(view.Lines, lineOf(lang, verify.Group{Finding: e.answers.For(f.Guarantee, p.RecordID)}))
+		}
+	}
+	if e.report.Kind == verify.ManyRecords {
+		view.Statement = incident.Site("").Statement([]*evidence.Record{r}, e.report, lang)
+	}
+	return view
+}
+
+// ofOneRecord are the guarantees about single records.
+var ofOneRecord = []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
+	verify.Qualified, verify.Property, verify.Before, verify.Order, verify.Chain, verify.HumanReview}
+
+// first are the members that readers look for, in display order.
+var first = []string{"prompt", "context", "tools_used", "response", "modified_response", "changes", "parameters", "metadata"}
+
+// members returns a payload's members, with the disclosures. If the disclosures do not match the commitments, which
+// refutes content, it does not show them.
+func members(r *evidence.Record) []Member {
+	values, withheld, err := evidence.Reveal(r.Canonical(), r.Disclosures)
+	if err != nil {
+		values, withheld, err = evidence.Reveal(r.Canonical(), nil)
+	}
+	if err != nil { // an opened record has members
+		return nil
+	}
+	var all []Member
+	for _, name := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(place(a)-place(b), strings.Compare(a, b)) }) {
+		m := Member{Pointer: name, Withheld: slices.Contains(withheld, "/"+name)}
+		m.Apart = !m.Withheld && slices.Contains(r.Payload.SealedApart, "/"+name)
+		m.Text, m.JSON = text(values[name])
+		all = append(all, m)
+	}
+	return all
+}
+
+func place(name string) int {
+	if i := slices.Index(first, name); i >= 0 {
+		return i
+	}
+	return len(first)
+}
+
+// text returns the exact content of a string, or the indented JSON of other values.
+func text(value jsontext.Value) (text string, isJSON bool) {
+	if value.Kind() == '"' && json.Unmarshal(value, &text) == nil {
+		return text, false
+	}
+	indented := value.Clone()
+	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
+		return string(value), true
+	}
+	return string(indented), true
+}
+
+// mostChanged is how many changed records are named.
+const mostChanged = 10
+
+// claimed is what a record says of itself that does not open. It is read loosely, and is nobody's word.
+type claimed struct {
+	n       int
+	payload evidence.Payload
+}
+
+// claimedIn looks for a record of a damaged file; nil: it is not found, or the file is too large to look.
+func claimedIn(s *Source, id string) *claimed {
+	type record struct {
+		Payload struct {
+			RecordID   string              `json:"record_id"`
+			AgentID    string              `json:"agent_id"`
+			ReviewerID string              `json:"reviewer_id"`
+			ActionType evidence.ActionType `json:"action_type"`
+			Timestamp  string              `json:"timestamp"`
+		} `json:"payload"`
+	}
+	var file struct {
+		record  `json:",inline"`
+		Records []record `json:"records"`
+	}
+	doc := whole(s, mostRecognised)
+	if doc == nil || json.Unmarshal(evidence.CutMark(doc), &file, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	for i, r := range append([]record{file.record}, file.Records...) {
+		if p := r.Payload; p.RecordID == id {
+			return &claimed{max(i, 1), evidence.Payload{RecordID: id, AgentID: p.AgentID, ReviewerID: p.ReviewerID, ActionType: p.ActionType, Timestamp: p.Timestamp}}
+		}
+	}
+	return nil
+}
+
+// changed says which records of a file are not what their actors signed, or stand elsewhere than they say: place, action, actor, claimed
+// time, guarantee and reason. What the record names is its own word, as its signature does not hold.
+func (e *examined) changed(lang words.Lang) []string {
+	var said []string
+	told := map[string]bool{}
+	if e.broken != nil {
+		said = append(said, changedRecord(lang, e.broken.n, &e.broken.payload, e.report.Guarantees[0]))
+	}
+	for _, f := range e.report.Details {
+		i := slices.IndexFunc(e.records, func(r *evidence.Record) bool { return r.Payload.RecordID == f.Record })
+		if f.Status != verify.Refuted || i < 0 || told[f.Record] || len(said) == mostChanged {
+			continue
+		}
+		told[f.Record] = true
+		said = append(said, changedRecord(lang, i+1, &e.records[i].Payload, f))
+	}
+	return said
+}
+
+func changedRecord(lang words.Lang, n int, p *evidence.Payload, f verify.Finding) string {
+	t := words.Of(lang)
+	return t.Say("basis.changed", "n", n, "record", p.RecordID, "action", t.Name("action", string(p.ActionType)),
+		"role", t.Say("role."+string(p.Role())), "actor", strconv.Quote(p.Actor()), "time", p.Timestamp,
+		"guarantee", t.Say("guarantee."+string(f.Guarantee)), "reason", words.Reason(lang, f))
+}
