@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"jurat/client"
@@ -460,9 +459,8 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 		o := c.options(i)
 		done := progress(io, f.Name+": exchanges sealed")
 		sealed := int64(0)
-		o.Seal = func(ctx context.Context, id string, act observed.Act) error {
-			_, err := r.Report(ctx, recording.Report{Agent: c.Agent, Chain: strings.TrimPrefix(act.ChainID, recording.ChainOf(c.Agent, "")), Act: act, ID: id,
-				OtherID: evidence.RecordIDFor("", id, act.Request.SHA256.String())})
+		o.Seal = func(ctx context.Context, act observed.Act) error {
+			_, err := r.Report(ctx, act, evidence.RecordIDFor("", act.RecordID, act.Request.SHA256.String()))
 			return err
 		}
 		o.Each = func(importing.Entry) { sealed++; done(sealed, int64(f.Found.New)) }

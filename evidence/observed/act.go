@@ -23,7 +23,7 @@ const (
 	Beginning = 512 << 10
 )
 
-// An Act is what a recorder saw, before it is sealed. Zero values mean "unknown" or "none" unless the field says otherwise.
+// An Act is what a recorder saw, or what happened to it, before that is sealed. Zero values mean "unknown" or "none" unless the field says otherwise.
 type Act struct {
 	Recorder  string              // agent_id of the record: the recorder's own name
 	RecordID  string              // of the record; "": whoever seals it makes one
@@ -32,8 +32,10 @@ type Act struct {
 	At        time.Time           // when the act ended: the record's timestamp
 
 	ChainID, ParentRequestID string
-	PreviousRecord           evidence.Digest // the record before in the chain: without it or Saw, the chain is linked by its name alone
-	Saw                      []evidence.Digest
+	Saw                      []evidence.Digest // the record before in the chain: without it, the chain is linked by its name alone
+
+	// Event is what happened to the recorder itself: what follows does not count then. nil: it saw an act of an agent.
+	Event *Event
 
 	Agent    string        // who acted
 	Side     evidence.Side // of an ObservedMessage: whether the agent sent it, or answered
@@ -99,8 +101,16 @@ type draft struct {
 }
 
 // Draft makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
-// returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
+// returns an error only if what the recorder itself says is wrong: names, times, a digest, an event. Its errors are those of evidence.NewDraft and ParseEvent.
 func Draft(act Act) (*evidence.Draft, error) {
+	if act.Event != nil {
+		p, err := act.Event.Payload(act.Recorder, evidence.FormatTime(act.At), act.ChainID)
+		if err != nil {
+			return nil, fmt.Errorf("the event %s: %w", act.Event.Event, err)
+		}
+		p.RecordID, p.Saw = act.RecordID, act.Saw
+		return evidence.NewDraft(p)
+	}
 	act.Type = cmp.Or(act.Type, evidence.ObservedCall)
 	d := &draft{act: &act}
 	d.observe()
@@ -150,7 +160,7 @@ func (d *draft) plain(member, text string) string {
 func (d *draft) observe() {
 	a := d.act
 	d.payload = evidence.Payload{RecordID: a.RecordID, ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
-		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
+		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, Saw: a.Saw}
 	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended,
 		EndedMS: milliseconds(a.Elapsed), Fidelity: a.Fidelity, FirstByteMS: milliseconds(a.FirstByte), Judged: evidence.JudgedAgent,
 		Method: d.plain("method", a.Method), Path: d.path(a.Path), Protocol: a.Protocol, ProviderRequestID: d.plain("provider_request_id", a.ProviderRequestID),

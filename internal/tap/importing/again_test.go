@@ -471,7 +471,7 @@ func TestLong(t *testing.T) {
 	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }
 	var mu sync.Mutex
 	var seen []weak.Pointer[byte]
-	o.Seal = func(_ context.Context, _ string, act observed.Act) error {
+	o.Seal = func(_ context.Context, act observed.Act) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if seen = append(seen, weak.Make(&act.Request.Kept[0])); len(seen)%100 == 0 {
@@ -508,11 +508,11 @@ func FuzzImport(f *testing.F) {
 			return
 		}
 		seal := o.Seal
-		o.Seal = func(ctx context.Context, id string, act observed.Act) error {
+		o.Seal = func(ctx context.Context, act observed.Act) error {
 			if evidence.DigestOf(act.Request.Kept) != act.Request.SHA256 || evidence.CheckName(act.ChainID) != nil {
-				t.Errorf("%s: %q", id, act.ChainID)
+				t.Errorf("%s: %q", act.RecordID, act.ChainID)
 			}
-			return seal(ctx, id, act)
+			return seal(ctx, act)
 		}
 		first, err := Seal(context.Background(), file, o)
 		if err != nil || first.New != len(b.order) {

@@ -70,7 +70,7 @@ type Options struct {
 	// Sealed returns what the log has under a record id; nil: nothing.
 	Sealed func(ctx context.Context, recordID string) (*Sealed, error)
 	// Seal seals an act. It is called by several goroutines, but for one chain by one at a time, in the order of the file. nil for Check.
-	Seal func(ctx context.Context, recordID string, act observed.Act) error
+	Seal func(ctx context.Context, act observed.Act) error
 	// Each is told of each new entry; nil: nobody is.
 	Each func(Entry)
 	// Progress is told how many entries were looked at; nil: nobody is.
@@ -159,7 +159,7 @@ func (f *File) seal(ctx context.Context, o Options) (Tally, error) {
 	}
 	tally, err := f.walk(ctx, &o, func(e *Exchange, id string) error {
 		seal := func() error {
-			if err := o.Seal(context.WithoutCancel(ending), id, f.act(&o, e, id, o.Now())); err != nil {
+			if err := o.Seal(context.WithoutCancel(ending), f.act(&o, e, id, o.Now())); err != nil {
 				return fmt.Errorf("%s: %s: sealing: %w", f.Name, e.Place(), err)
 			}
 			return nil
@@ -257,7 +257,7 @@ func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.A
 	}
 	prompt, response := e.said()
 	part := e.Part()
-	a := observed.Act{Recorder: o.Recorder, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
+	a := observed.Act{Recorder: o.Recorder, RecordID: id, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
 		Agent: o.Agent, Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: observed.Imported + string(f.Format), Ended: evidence.Complete,
 		Request: &observed.Body{Bytes: int64(len(part)), SHA256: evidence.DigestOf(part), Headers: f.headers(o, e), Kept: part}, Missing: f.missing(e)}
 	if len(e.units) == 1 {

@@ -46,7 +46,8 @@ func (b *book) options() Options {
 			}
 			return &Sealed{Bytes: a.Request.Bytes, SHA256: a.Request.SHA256}, nil
 		},
-		Seal: func(ctx context.Context, id string, act observed.Act) error {
+		Seal: func(ctx context.Context, act observed.Act) error {
+			id := act.RecordID
 			if _, err := observed.Draft(act); err != nil {
 				return err
 			}

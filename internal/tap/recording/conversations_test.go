@@ -295,23 +295,24 @@ func TestLongPathInACrash(t *testing.T) {
 }
 
 // report is what telemetry may tell of an act.
-func report(body, dialogue string) Report {
+func report(body string) (act observed.Act, otherID string) {
 	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
-	return Report{Agent: "shop-bot", Chain: dialogue, ID: evidence.RecordIDFor("", "span-1"), OtherID: evidence.RecordIDFor("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
-		Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
-		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}}
+	return observed.Act{RecordID: evidence.RecordIDFor("", "span-1"), RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at, Agent: "shop-bot", ChainID: ChainOf("shop-bot", "dialogue"), Vantage: evidence.Telemetry,
+		Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
+		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}, evidence.RecordIDFor("", "span-1", body)
 }
 
 // TestReport: what is told twice is sealed once; another account of the same act is sealed, too, and names the first.
 func TestReport(t *testing.T) {
 	log := new(shelf)
 	r := must.Get(Open(t.Context(), Config{Log: log, Name: "listener", Folder: t.TempDir(), Mode: relay.Closed, Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)}))(t)
-	first, other := report(`{"a":1}`, "dialogue"), report(`{"a":2}`, "dialogue")
+	const first, other = `{"a":1}`, `{"a":2}`
 	for i, step := range []struct {
-		told Report
+		told string
 		want Account
 	}{{first, New}, {first, Known}, {other, Another}, {other, Known}, {first, Known}} {
-		if got, err := r.Report(t.Context(), step.told); got != step.want || err != nil {
+		act, id := report(step.told)
+		if got, err := r.Report(t.Context(), act, id); got != step.want || err != nil {
 			t.Errorf("report %d: %s, %v: want %s", i, got, err, step.want)
 		}
 	}
@@ -319,15 +320,17 @@ func TestReport(t *testing.T) {
 	if len(acts) != 2 || log.tried != 2 {
 		t.Fatalf("%d records, %d tried: want 2", len(acts), log.tried)
 	}
-	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), first.ID) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
+	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), evidence.RecordIDFor("", "span-1")) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
 		t.Errorf("the other account: %+v", p.Payload)
 	}
 	log.expired = true
-	if got, err := r.Report(t.Context(), report(`{"a":4}`, "dialogue")); got != Known || err != nil || len(log.acts(evidence.ObservedSpan)) != 2 {
+	act, id := report(`{"a":4}`)
+	if got, err := r.Report(t.Context(), act, id); got != Known || err != nil || len(log.acts(evidence.ObservedSpan)) != 2 {
 		t.Errorf("an act whose record has expired: %s, %v", got, err)
 	}
 	log.fail(errors.New("the disk is full"))
-	if _, err := r.Report(t.Context(), report(`{"a":3}`, "dialogue")); err == nil || !strings.Contains(err.Error(), "disk is full") {
+	act, id = report(`{"a":3}`)
+	if _, err := r.Report(t.Context(), act, id); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("a log that is out of order: %v", err)
 	}
 	log.fail(nil)

@@ -49,14 +49,14 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if done != nil {
 		defer done()
 	}
-	if err != nil {
-		return r.failed(e, act, err)
+	if err == nil {
+		_, err = r.seal(ctx, act)
 	}
-	if err := r.seal(ctx, e.intent.RecordID, act); err != nil {
-		return r.failed(e, act, err)
+	if err != nil {
+		return r.failed(act, err)
 	}
 	r.after("sealed")
-	r.recorded(e.intent.RecordID)
+	r.recorded(act.RecordID)
 	r.after("ended")
 	return nil
 }
@@ -102,7 +102,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 
 // actOf is an act as far as its intent tells.
 func (r *Recorder) actOf(i *intent) observed.Act {
-	return observed.Act{Recorder: r.Name, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage,
+	return observed.Act{Recorder: r.Name, RecordID: i.RecordID, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage,
 		Fidelity: evidence.ByBytes, Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
 }
 

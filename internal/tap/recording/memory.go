@@ -437,7 +437,7 @@ func (r *Recorder) sealChanges(ctx context.Context, at time.Time, chain string, 
 		before, seen := known.Tools[tool]
 		if seen && before != after {
 			change := &observed.Event{Event: observed.ToolDefinitionChanged, Agent: known.Agent, Server: known.Server, Tool: tool, Before: before, After: after}
-			if _, err := r.sealEvent(ctx, "", chain, at, change); err != nil {
+			if _, err := r.sealEventAs(ctx, observed.Act{ChainID: chain, At: at, Event: change}); err != nil {
 				return fmt.Errorf("the definition of the tool %s changed, and that could not be sealed: %w", evidence.Abbreviate(tool), err)
 			}
 			r.Tell.Warn("a server says something else of a tool than before", "server", known.Server, "tool", tool, "before", before, "after", after)

@@ -116,7 +116,7 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	}
 	start := &observed.Event{Event: observed.Start, Mode: r.Mode, Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
 	var err error
-	if r.since, err = r.sealEvent(ctx, "", "", r.Now(), start); err != nil {
+	if r.since, err = r.sealEvent(ctx, start); err != nil {
 		return nil, errors.Join(fmt.Errorf("recording the start: %w", err), r.leave())
 	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -136,7 +136,7 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 		err = fmt.Errorf("%s could not be sealed, and the log does not count them: %w", plural.Of(n, "call"), err)
 	}
 	calls := r.calls.Load() // nothing else counts calls any more
-	_, failed := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Stop, Since: evidence.FormatTime(r.since), Calls: &calls, Reason: name(reason)})
+	_, failed := r.sealEvent(ctx, &observed.Event{Event: observed.Stop, Since: evidence.FormatTime(r.since), Calls: &calls, Reason: name(reason)})
 	return errors.Join(err, failed, r.leave())
 }
 
@@ -273,41 +273,31 @@ func eventChain(recorder string) string { return "recorder/" + url.PathEscape(re
 
 // Remark seals what a reader must know of the recorder's settings beside their digest.
 func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark string) error {
-	_, err := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
+	_, err := r.sealEvent(ctx, &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
 	return err
 }
 
-// sealEvent seals an event, and returns the time that the log has of it. "" stands for a new id, and for the chain of what the recorder says about itself.
-func (r *Recorder) sealEvent(ctx context.Context, id, chain string, now time.Time, e *observed.Event) (at time.Time, err error) {
-	if id == "" {
-		if id, err = evidence.NewRecordID(now, rand.Reader); err != nil {
+// sealEvent seals what happened to the recorder now, and returns the time that the log has of it.
+func (r *Recorder) sealEvent(ctx context.Context, e *observed.Event) (at time.Time, err error) {
+	return r.sealEventAs(ctx, observed.Act{At: r.Now(), Event: e})
+}
+
+// sealEventAs seals an event of a time. "" stands for a new id, and for the chain of what the recorder says about itself.
+func (r *Recorder) sealEventAs(ctx context.Context, act observed.Act) (at time.Time, err error) {
+	if act.RecordID == "" {
+		if act.RecordID, err = evidence.NewRecordID(act.At, rand.Reader); err != nil {
 			return at, err
 		}
 	}
-	payload, err := e.Payload(r.Name, evidence.FormatTime(now), cmp.Or(chain, eventChain(r.Name)))
-	if err != nil {
-		return at, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
-	}
-	payload.RecordID = id
-	err = r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
-		payload.Saw = last.named()
-		if payload.Time().Before(last.at) {
-			payload.Timestamp = evidence.FormatTime(last.at)
-		}
-		draft, err := evidence.NewDraft(payload)
-		if err != nil {
-			return nil, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
-		}
-		return draft, nil
-	})
-	return payload.Time(), once(err)
+	act.Recorder, act.ChainID = r.Name, cmp.Or(act.ChainID, eventChain(r.Name))
+	return r.seal(ctx, act)
 }
 
 // beat seals heartbeats, so that silence has a date. Each names the time of the start or heartbeat before it: so a reader can separate processes of one name.
 func (r *Recorder) beat(ctx context.Context) {
 	for every(ctx, r.Heartbeat) {
 		calls := r.calls.Swap(0)
-		at, err := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls})
+		at, err := r.sealEvent(ctx, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls})
 		if err != nil {
 			r.calls.Add(calls) // the next one counts them
 			r.Tell.Warn("the heartbeat could not be sealed", "error", err)
@@ -429,7 +419,7 @@ func (r *Recorder) sealGaps(ctx context.Context) error {
 		if g == nil {
 			return nil
 		}
-		if _, err := r.sealEvent(ctx, g.id, g.chain, r.Now(), g.event); err != nil {
+		if _, err := r.sealEventAs(ctx, observed.Act{RecordID: g.id, ChainID: g.chain, At: r.Now(), Event: g.event}); err != nil {
 			return err
 		}
 		r.gaps.sealed()

@@ -406,7 +406,7 @@ func TestCrash(t *testing.T) {
 			a := d.recorder.actOf(e.intent)
 			a.At, a.Ended, a.ChainID = time.Now(), evidence.Complete, "c"
 			a.Request = &observed.Body{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}
-			must.Do(t, d.recorder.seal(t.Context(), e.intent.RecordID, a))
+			must.Get(d.recorder.seal(t.Context(), a))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -684,9 +684,9 @@ func TestTimesOfAChain(t *testing.T) {
 		d := newDesk(t, folder, log, nil)
 		for _, later := range after {
 			id := must.Get(evidence.NewRecordID(d.recorder.Now(), rand.Reader))(t)
-			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
+			act := observed.Act{Recorder: "witness", RecordID: id, Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
 				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
-			must.Do(t, d.recorder.seal(t.Context(), id, act))
+			must.Get(d.recorder.seal(t.Context(), act))(t)
 		}
 		d.end()
 	}

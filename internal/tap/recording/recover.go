@@ -142,7 +142,8 @@ func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unre
 		"recorder", about.Recorder, "parts", len(unreadable), "kept", kept)
 	if len(missed) > 0 {
 		reason := fmt.Sprintf("the journal of the recorder %s, which died, has damaged lines: each may be a call of which nothing else is known", evidence.Abbreviate(cmp.Or(about.Recorder, r.Name)))
-		if _, err := r.sealEvent(ctx, id, "", r.Now(), &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}); err != nil {
+		gap := &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}
+		if _, err := r.sealEventAs(ctx, observed.Act{RecordID: id, At: r.Now(), Event: gap}); err != nil {
 			return err
 		}
 	}
@@ -196,19 +197,19 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 		return err
 	}
 	a := r.lost(folder, i)
-	if recorder == r.Name {
-		return r.seal(ctx, i.RecordID, a)
+	if recorder != r.Name {
+		theirs := a
+		theirs.Recorder = recorder
+		if theirs.ChainID == eventChain(r.Name) {
+			theirs.ChainID = eventChain(recorder)
+		}
+		if _, err := r.seal(ctx, theirs); err == nil || ctx.Err() != nil {
+			return err
+		}
+		a.Missing = append(a.Missing, "the call began at the recorder "+recorder+", whose keys do not sign any more")
 	}
-	theirs := a
-	theirs.Recorder = recorder
-	if theirs.ChainID == eventChain(r.Name) {
-		theirs.ChainID = eventChain(recorder)
-	}
-	if err := r.seal(ctx, i.RecordID, theirs); err == nil || ctx.Err() != nil {
-		return err
-	}
-	a.Missing = append(a.Missing, "the call began at the recorder "+recorder+", whose keys do not sign any more")
-	return r.seal(ctx, i.RecordID, a)
+	_, err = r.seal(ctx, a)
+	return err
 }
 
 func (r *Recorder) lost(folder string, i *intent) observed.Act {

@@ -14,46 +14,68 @@ import (
 	"jurat/internal/tap/relay"
 )
 
-// seal makes an act durable under a record id; that the log has it already is no error, since the ids of calls are made once. An act that the format or the
-// log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed mode; so what can be sealed of it is sealed, and says so.
-func (r *Recorder) seal(ctx context.Context, id string, act observed.Act) error {
-	return once(r.sealFitting(ctx, id, act))
+// seal makes an act durable under its record id, as the next of its chain, and returns the time that the record claims. That the log has it already is no
+// error, since the ids of calls and events are made once. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would
+// stop all calls of closed mode; so what can be sealed of it is sealed, and says so.
+func (r *Recorder) seal(ctx context.Context, act observed.Act) (at time.Time, err error) {
+	if at, err = r.sealNew(ctx, act); errors.Is(err, api.ErrConflict) {
+		err = nil
+	}
+	return at, err
 }
 
-// sealFitting is seal, whose error has api.ErrConflict in its chain if the log has a record with the id.
-func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) error {
-	err := r.sealWhole(ctx, id, act)
-	if _, refused := errors.AsType[*evidence.FieldError](err); refused || errors.Is(err, errNoRecord) {
+// sealNew is seal, whose error has api.ErrConflict in its chain if the log has a record with the id.
+func (r *Recorder) sealNew(ctx context.Context, act observed.Act) (time.Time, error) {
+	at, err := r.sealNext(ctx, act)
+	switch _, refused := errors.AsType[*evidence.FieldError](err); {
+	case act.Event != nil:
+	case refused, errors.Is(err, errNoRecord):
 		r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
-		return r.sealWhole(ctx, id, bare(act, err))
+		return r.sealNext(ctx, bare(act, err))
+	case err == nil && act.Request.Kept != nil && !act.Request.Truncated && len(act.Request.Kept) <= observed.MaxKept: // the record has all of it
+		r.bodies.set(act.ChainID, act.Request.Kept)
 	}
-	if b := act.Request; err == nil && b.Kept != nil && !b.Truncated && len(b.Kept) <= observed.MaxKept { // the record has all of it
-		r.bodies.set(act.ChainID, b.Kept)
-	}
-	return err
+	return at, err
 }
 
 // errNoRecord says that no record can have an act, whatever the log says.
 var errNoRecord = errors.New("the act cannot be sealed")
 
-func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
-	act.RecordID = id
-	return r.sealNext(ctx, act.ChainID, func(last end) (*evidence.Draft, error) {
-		act.Saw = last.named()
-		if act.At.Before(last.at) {
-			act.At = last.at
+// sealNext seals an act so that its record names the last one of its chain, and claims no earlier time.
+func (r *Recorder) sealNext(ctx context.Context, act observed.Act) (time.Time, error) {
+	leave, err := r.beginnings.enter(ctx, act.ChainID, func() bool { last, _ := r.ends.get(act.ChainID); return !last.digest.IsZero() })
+	if err != nil {
+		return act.At, err
+	}
+	defer leave()
+	last, known := r.ends.get(act.ChainID)
+	if !known {
+		if last.digest, last.at, err = r.Log.Last(ctx, act.ChainID); err != nil {
+			return act.At, err
 		}
-		draft, err := observed.Draft(act)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errNoRecord, err)
-		}
-		return draft, nil
-	})
+	}
+	if !last.digest.IsZero() {
+		act.Saw = []evidence.Digest{last.digest}
+	}
+	if act.At.Before(last.at) {
+		act.At = last.at
+	}
+	draft, err := observed.Draft(act)
+	if err != nil {
+		return act.At, fmt.Errorf("%w: %w", errNoRecord, err)
+	}
+	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(draft)...))
+	if err != nil {
+		r.ends.forget(act.ChainID) // it may be in the log: the next one asks
+		return draft.Payload.Time(), err
+	}
+	r.ends.set(act.ChainID, end{digest, draft.Payload.Time()})
+	return draft.Payload.Time(), nil
 }
 
 // bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
 func bare(a observed.Act, why error) observed.Act {
-	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage,
+	b := observed.Act{Recorder: a.Recorder, RecordID: a.RecordID, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage,
 		Fidelity: a.Fidelity, Protocol: a.Protocol, At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
 		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}
 	if a.Upstream != nil {
@@ -70,52 +92,12 @@ func countsOf(b *observed.Body) *observed.Body {
 	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
 }
 
-// An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had
-// more to read, or the log did not seal at the time. When a call itself began and ended stands in its record apart from that.
+// An end is the last record of a chain. The next one names it, so that nobody can put another in its place, and claims no earlier time: a call that ended
+// before it may be sealed after it, since it had more to read, or the log did not seal at the time. When a call itself began and ended stands in its record
+// apart from that.
 type end struct {
 	digest evidence.Digest
 	at     time.Time
-}
-
-// named is what the next record names, so that nobody can put another in the place of this one.
-func (e end) named() []evidence.Digest {
-	if e.digest.IsZero() {
-		return nil
-	}
-	return []evidence.Digest{e.digest}
-}
-
-func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(last end) (*evidence.Draft, error)) error {
-	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.digest.IsZero() })
-	if err != nil {
-		return err
-	}
-	defer leave()
-	last, known := r.ends.get(chain)
-	if !known {
-		if last.digest, last.at, err = r.Log.Last(ctx, chain); err != nil {
-			return err
-		}
-	}
-	draft, err := draftAfter(last)
-	if err != nil {
-		return err
-	}
-	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(draft)...))
-	if err != nil {
-		r.ends.forget(chain) // it may be in the log: the next one asks
-		return err
-	}
-	r.ends.set(chain, end{digest, draft.Payload.Time()})
-	return nil
-}
-
-// once takes the error that a record is in the log already for no error: the ids of calls and events are made once.
-func once(err error) error {
-	if errors.Is(err, api.ErrConflict) {
-		return nil
-	}
-	return err
 }
 
 // apart lists the members with what the agent said and was told.
@@ -130,14 +112,9 @@ func (r *Recorder) apart(d *evidence.Draft) []string {
 // unsealed holds acts that could not be sealed, until they can.
 type unsealed struct {
 	mu    sync.Mutex
-	acts  []late
+	acts  []observed.Act
 	bytes int
 	why   error
-}
-
-type late struct {
-	id  string
-	act observed.Act
 }
 
 const (
@@ -146,20 +123,20 @@ const (
 )
 
 // add keeps an act, and reports whether there was room for it.
-func (u *unsealed) add(l late, why error) bool {
+func (u *unsealed) add(act observed.Act, why error) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.why = why
 	if len(u.acts) >= mostLate {
 		return false
 	}
-	l.act.Request.Earlier = nil
-	if size := sizeOf(&l.act); u.bytes+size > mostLateBytes {
-		l.act.Request, l.act.Response = withoutBytes(l.act.Request), withoutBytes(l.act.Response)
+	act.Request.Earlier = nil
+	if size := sizeOf(&act); u.bytes+size > mostLateBytes {
+		act.Request, act.Response = withoutBytes(act.Request), withoutBytes(act.Response)
 	} else {
 		u.bytes += size
 	}
-	u.acts = append(u.acts, l)
+	u.acts = append(u.acts, act)
 	return true
 }
 
@@ -171,12 +148,12 @@ func (u *unsealed) state() (waiting int, why error) {
 }
 
 // next drops the first act, if it is sealed, and returns the one that is the first then; nil: none is left.
-func (u *unsealed) next(sealed bool) *late {
+func (u *unsealed) next(sealed bool) *observed.Act {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if sealed {
-		u.bytes -= sizeOf(&u.acts[0].act)
-		u.acts[0] = late{}
+		u.bytes -= sizeOf(&u.acts[0])
+		u.acts[0] = observed.Act{}
 		u.acts = u.acts[1:]
 	}
 	if len(u.acts) == 0 {
@@ -213,20 +190,20 @@ func withoutBytes(b *observed.Body) *observed.Body {
 }
 
 // failed keeps an act that could not be sealed, and returns what the relay is told: in open mode, an act that is kept was not missed.
-func (r *Recorder) failed(e *exchange, act observed.Act, why error) error {
+func (r *Recorder) failed(act observed.Act, why error) error {
 	r.Tell.Error("a call could not be sealed; it is tried again", "agent", act.Agent, "error", why)
 	if r.Mode == relay.Closed {
 		act.Ended = evidence.RecorderCut
 		act.Missing = append(act.Missing, "the end of the answer was not handed out, as the call could not be sealed: "+inWords(why))
 	}
-	kept := r.unsealed.add(late{e.intent.RecordID, act}, why)
+	kept := r.unsealed.add(act, why)
 	switch {
 	case r.Mode == relay.Closed:
 		return why // what is not kept is in the journal, and the next process seals that it was lost
 	case kept:
 		return nil
 	}
-	r.journal.end(e.intent.RecordID)
+	r.journal.end(act.RecordID)
 	return why // the relay counts it as missed
 }
 
@@ -242,11 +219,11 @@ func (r *Recorder) catchUp(ctx context.Context) {
 }
 
 func (r *Recorder) settle(ctx context.Context) error {
-	for l := r.unsealed.next(false); l != nil; l = r.unsealed.next(true) {
-		if err := r.seal(ctx, l.id, l.act); err != nil {
+	for act := r.unsealed.next(false); act != nil; act = r.unsealed.next(true) {
+		if _, err := r.seal(ctx, *act); err != nil {
 			return err
 		}
-		r.recorded(l.id)
+		r.recorded(act.RecordID)
 	}
 	if err := r.sealGaps(ctx); err != nil {
 		return err
@@ -255,15 +232,7 @@ func (r *Recorder) settle(ctx context.Context) error {
 	return nil
 }
 
-// A Report is an act that did not pass the recorder: somebody told it of the act, maybe more than once.
-type Report struct {
-	Agent, Chain string       // Chain is a name: see ChainOf
-	Act          observed.Act // the recorder fills in its own name and the chain
-	ID           string       // the record's; it follows from what the act is called, so the same act told again has the same id
-	OtherID      string       // the record's if the log has another account under ID; it follows from what is told, too
-}
-
-// An Account says what became of a report.
+// An Account says what became of an act that was told.
 type Account string
 
 const (
@@ -272,15 +241,15 @@ const (
 	Another Account = "another" // the log had another account of the act; this one is sealed, and names that
 )
 
-// Report seals what was told of an act, and returns when its record is durable. The same account is sealed once, however often it is told. Two accounts
-// of one act are both sealed, and the second names the first. The names of agent and chain must be fit for records.
-func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
-	act := told.Act
-	act.Recorder, act.ChainID = r.Name, ChainOf(told.Agent, told.Chain)
-	act.Agent, act.Request.Earlier = told.Agent, r.earlier(act.ChainID)
-	account, err := New, r.sealNew(ctx, told.ID, act)
+// Report seals an act that did not pass the recorder: somebody told it, maybe more than once. It returns when the record is durable. The act's RecordID follows
+// from what it is called: the same account is sealed once, however often it is told. Of two accounts of one act both are sealed, the second under otherID, which
+// follows from what is told, and names the first. The names of agent and chain must be fit for records.
+func (r *Recorder) Report(ctx context.Context, act observed.Act, otherID string) (Account, error) {
+	act.Recorder = r.Name
+	act.Request.Earlier = r.earlier(act.ChainID)
+	account, err := New, r.sealUnless(ctx, act)
 	if errors.Is(err, api.ErrConflict) {
-		account, err = r.another(ctx, told, act)
+		account, err = r.another(ctx, otherID, act)
 	}
 	if err != nil {
 		return "", err
@@ -292,30 +261,31 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 }
 
 // another seals an act of which the log has a record, if that has another account of it.
-func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (Account, error) {
-	before, err := r.Log.RequestOf(ctx, told.ID)
+func (r *Recorder) another(ctx context.Context, id string, act observed.Act) (Account, error) {
+	before, err := r.Log.RequestOf(ctx, act.RecordID)
 	if err != nil || before == act.Request.SHA256 || before.IsZero() { // what has expired does not come back
 		return Known, err
 	}
-	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + told.ID}, act.Missing...)
-	err = r.sealNew(ctx, told.OtherID, act)
+	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + act.RecordID}, act.Missing...)
+	act.RecordID = id
+	err = r.sealUnless(ctx, act)
 	if errors.Is(err, api.ErrConflict) {
 		return Known, nil
 	}
 	return Another, err
 }
 
-// sealNew is sealFitting, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those
+// sealUnless is sealNew, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those
 // that are sealed apart, which is not given back when the log refuses the record.
-func (r *Recorder) sealNew(ctx context.Context, id string, act observed.Act) error {
-	has, err := r.Log.Has(ctx, id)
+func (r *Recorder) sealUnless(ctx context.Context, act observed.Act) error {
+	has, err := r.Log.Has(ctx, act.RecordID)
 	if err == nil && has {
 		err = api.ErrConflict
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = r.sealNew(ctx, act)
 	}
-	return r.sealFitting(ctx, id, act)
+	return err
 }
 
 // CheckChain returns an error if no record can have a chain of this name.

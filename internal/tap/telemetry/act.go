@@ -247,7 +247,7 @@ const never = "the bytes of the call, its headers, its status and its attempts: 
 // Observed is the act as a recorder states it, but for the recorder's own name and the chain. received is when it was told, by the recorder's clock.
 func (a *Act) Observed(agent string, received time.Time) observed.Act {
 	p, _ := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body}) // the protocol is known
-	o := observed.Act{RequestID: a.RequestID(), Type: evidence.ObservedSpan, At: received, ParentRequestID: a.Parent, Agent: agent, Vantage: evidence.Telemetry,
+	o := observed.Act{RecordID: a.RecordID(agent, false), RequestID: a.RequestID(), Type: evidence.ObservedSpan, At: received, ParentRequestID: a.Parent, Agent: agent, Vantage: evidence.Telemetry,
 		Fidelity: evidence.ByAttributes, Protocol: observe.OTLP, Ended: evidence.Complete, Began: a.Began, Missing: append([]string{never}, p.Problems...),
 		Request: &observed.Body{Bytes: int64(len(a.Body)), SHA256: evidence.DigestOf(a.Body), Type: "application/json", Kept: a.Body}}
 	switch {

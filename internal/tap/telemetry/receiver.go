@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/tap/observe"
 	"jurat/internal/tap/recording"
 )
@@ -30,7 +31,7 @@ import (
 // Config says whose acts are recorded, and by whom.
 type Config struct {
 	// Report seals an act. Its error is that of a log that does not seal.
-	Report func(context.Context, recording.Report) (recording.Account, error)
+	Report func(ctx context.Context, act observed.Act, otherID string) (recording.Account, error)
 	// Agent is whose telemetry comes without a token. "": such telemetry is refused.
 	Agent string
 	// WhoIs returns the agent that a token belongs to. nil: no token counts.
@@ -307,8 +308,7 @@ func (r *Receiver) belonging(told *Told, agent, header string) map[string][]act 
 			continue
 		}
 		a.place(cmp.Or(header, r.Chain))
-		name := recording.ChainOf(a.agent, a.chain)
-		chains[name] = append(chains[name], a)
+		chains[a.chain] = append(chains[a.chain], a)
 	}
 	return chains
 }
@@ -319,18 +319,17 @@ func (a *act) place(given string) {
 	if !named {
 		a.missing = append(a.missing, "the chain that the sender names: its digest stands for it")
 	}
-	for _, name := range []string{a.Chain, given, dialogue} {
+	for _, name := range []string{a.Chain, given, dialogue, a.Trace} {
 		if name == "" {
 			continue
 		}
-		err := recording.CheckChain(a.agent, name)
+		a.chain = recording.ChainOf(a.agent, name)
+		err := evidence.CheckName(a.chain)
 		if err == nil {
-			a.chain = name
 			return
 		}
 		a.missing = append(a.missing, "the chain that the sender names: "+err.Error())
 	}
-	a.chain = a.Trace
 }
 
 // seal seals the acts of each chain in the order in which they began.
@@ -353,8 +352,8 @@ func (r *Receiver) seal(ctx context.Context, chains map[string][]act) error {
 
 func (r *Receiver) sealOne(ctx context.Context, a *act) error {
 	o := a.Observed(a.agent, r.Now())
-	o.Missing = append(o.Missing, a.missing...)
-	account, err := r.Report(ctx, recording.Report{Agent: a.agent, Chain: a.chain, Act: o, ID: a.RecordID(a.agent, false), OtherID: a.RecordID(a.agent, true)})
+	o.ChainID, o.Missing = a.chain, append(o.Missing, a.missing...)
+	account, err := r.Report(ctx, o, a.RecordID(a.agent, true))
 	if err != nil {
 		return fmt.Errorf("the log does not seal: %w", err)
 	}
@@ -365,7 +364,7 @@ func (r *Receiver) sealOne(ctx context.Context, a *act) error {
 		r.counts[known].Add(1)
 	case recording.Another:
 		r.counts[another].Add(1)
-		r.Log.Warn("another account of an act came; both are in the log", "agent", a.agent, "chain", recording.ChainOf(a.agent, a.chain), "span", evidence.Abbreviate(a.RequestID()))
+		r.Log.Warn("another account of an act came; both are in the log", "agent", a.agent, "chain", a.chain, "span", evidence.Abbreviate(a.RequestID()))
 	}
 	return nil
 }

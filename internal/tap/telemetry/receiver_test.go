@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/tap/recording"
 	"jurat/internal/tap/telemetry"
 	"jurat/internal/test/must"
@@ -32,18 +33,18 @@ import (
 // A desk takes reports.
 type desk struct {
 	mu      sync.Mutex
-	reports []recording.Report
+	reports []observed.Act
 	broken  error
 }
 
-func (d *desk) report(_ context.Context, told recording.Report) (recording.Account, error) {
+func (d *desk) report(_ context.Context, told observed.Act, _ string) (recording.Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken != nil {
 		return "", d.broken
 	}
 	for _, before := range d.reports {
-		if before.ID == told.ID {
+		if before.RecordID == told.RecordID {
 			return recording.Known, nil
 		}
 	}
@@ -245,12 +246,12 @@ func TestChains(t *testing.T) {
 		c := d.config()
 		c.Chain = test.common
 		request{body: test.body, header: map[string]string{"Jurat-Chain": test.header}}.do(telemetry.New(c))
-		if len(d.reports) != 1 || d.reports[0].Chain != test.want {
+		if len(d.reports) != 1 || d.reports[0].ChainID != recording.ChainOf("shop-bot", test.want) {
 			t.Errorf("%s: %+v", name, d.reports)
 			continue
 		}
-		if named := strings.Contains(strings.Join(d.reports[0].Act.Missing, "\n"), "the chain that the sender names"); named != strings.HasPrefix(name, "a name") {
-			t.Errorf("%s: missing %q", name, d.reports[0].Act.Missing)
+		if named := strings.Contains(strings.Join(d.reports[0].Missing, "\n"), "the chain that the sender names"); named != strings.HasPrefix(name, "a name") {
+			t.Errorf("%s: missing %q", name, d.reports[0].Missing)
 		}
 	}
 }
@@ -264,7 +265,7 @@ func TestOrderOfChains(t *testing.T) {
 	request{body: `{"resourceSpans":[{"scopeSpans":[{"spans":[` + span("0000000000000003", "3000") + "," + span("0000000000000001", "1000") + "," + span("0000000000000002", "2000") + `]}]}]}`}.do(telemetry.New(d.config()))
 	var order []string
 	for _, told := range d.reports {
-		order = append(order, told.Act.RequestID[len(told.Act.RequestID)-1:])
+		order = append(order, told.RequestID[len(told.RequestID)-1:])
 	}
 	if !slices.Equal(order, []string{"1", "2", "3"}) {
 		t.Errorf("%q", order)
@@ -292,7 +293,7 @@ func TestManySenders(t *testing.T) {
 	senders.Wait()
 	ids := map[string]bool{}
 	for _, told := range d.reports {
-		ids[told.ID] = true
+		ids[told.RecordID] = true
 	}
 	must.Equal(t, len(slices.Collect(maps.Keys(ids))), 10)
 	must.Equal(t, len(d.reports), 10)
@@ -302,9 +303,9 @@ func TestManySenders(t *testing.T) {
 func TestBodiesInMemory(t *testing.T) {
 	seal, c, read := make(chan struct{}), (&desk{}).config(), atomic.Int64{}
 	report := c.Report
-	c.Report = func(ctx context.Context, told recording.Report) (recording.Account, error) {
+	c.Report = func(ctx context.Context, told observed.Act, other string) (recording.Account, error) {
 		<-seal
-		return report(ctx, told)
+		return report(ctx, told, other)
 	}
 	h := telemetry.New(c)
 	var all sync.WaitGroup

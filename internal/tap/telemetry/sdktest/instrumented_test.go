@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/evidence/observed"
 	"jurat/internal/tap/observe"
-	"jurat/internal/tap/recording"
 )
 
 // parcelModel asks for a tool first, and then answers.
@@ -61,10 +61,10 @@ func TestInstrumentedAgents(t *testing.T) {
 					t.Errorf("sent: %v", d.types)
 				}
 				var told []observe.Projection
-				slices.SortStableFunc(d.reports, func(a, b recording.Report) int { return a.Act.Began.Compare(b.Act.Began) })
+				slices.SortStableFunc(d.reports, func(a, b observed.Act) int { return a.Began.Compare(b.Began) })
 				for _, r := range d.reports {
 					p, f := said(t, r), factsOf(r)
-					if !strings.HasSuffix(r.Act.RequestID, "-events") && (f.Usage == nil || f.Model == "" || !strings.Contains(string(f.Parameters), "openai")) {
+					if !strings.HasSuffix(r.RequestID, "-events") && (f.Usage == nil || f.Model == "" || !strings.Contains(string(f.Parameters), "openai")) {
 						t.Errorf("a span states %+v", f)
 					}
 					if p.Prompt != nil {

@@ -32,7 +32,7 @@ import (
 type desk struct {
 	*httptest.Server
 	mu      sync.Mutex
-	reports []recording.Report
+	reports []observed.Act
 	broken  int // how many reports fail
 	types   map[string]int
 }
@@ -71,7 +71,7 @@ func knows(_ context.Context, token string) (string, error) {
 	return "token-bot", nil
 }
 
-func (d *desk) report(_ context.Context, told recording.Report) (recording.Account, error) {
+func (d *desk) report(_ context.Context, told observed.Act, _ string) (recording.Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken > 0 {
@@ -79,7 +79,7 @@ func (d *desk) report(_ context.Context, told recording.Report) (recording.Accou
 		return "", errors.New("the disk is full")
 	}
 	for _, before := range d.reports {
-		if before.ID == told.ID {
+		if before.RecordID == told.RecordID {
 			return recording.Known, nil
 		}
 	}
@@ -88,9 +88,9 @@ func (d *desk) report(_ context.Context, told recording.Report) (recording.Accou
 }
 
 // said reads what was told.
-func said(t *testing.T, told recording.Report) observe.Projection {
+func said(t *testing.T, told observed.Act) observe.Projection {
 	t.Helper()
-	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: told.Act.Request.Kept})
+	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: told.Request.Kept})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +98,8 @@ func said(t *testing.T, told recording.Report) observe.Projection {
 }
 
 // factsOf are what a record would state of it.
-func factsOf(told recording.Report) observed.Facts {
-	f, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, told.Act.Request.Kept, nil)
+func factsOf(told observed.Act) observed.Facts {
+	f, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, told.Request.Kept, nil)
 	return f
 }
 
@@ -221,7 +221,7 @@ func TestLogsOfTheSDK(t *testing.T) {
 	if len(d.reports) != 1 {
 		t.Fatalf("%d reports", len(d.reports))
 	}
-	if s := said(t, d.reports[0]); string(s.Prompt) != `[{"content":"Where?","role":"user"}]` || string(s.Output) != `"Here."` || !strings.HasSuffix(d.reports[0].Act.RequestID, span.SpanContext().SpanID().String()+"-events") {
+	if s := said(t, d.reports[0]); string(s.Prompt) != `[{"content":"Where?","role":"user"}]` || string(s.Output) != `"Here."` || !strings.HasSuffix(d.reports[0].RequestID, span.SpanContext().SpanID().String()+"-events") {
 		t.Errorf("%+v", s)
 	}
 }
