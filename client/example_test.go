@@ -65,9 +65,9 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 }
 
 // scripted seats jurors whose answers come from a script.
-func scripted(string, int64) (trial.Config, error) {
+func scripted(int64) trial.Config {
 	jurors, judge := jurattest.Panel()
-	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 }
 
 func ok(err error) {

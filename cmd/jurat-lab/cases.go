@@ -336,21 +336,18 @@ type Found struct {
 	Axis     string        `json:"axis"`
 }
 
-func observe(c *cell, records []*evidence.Record) (*Trial, error) {
-	view, err := trial.ViewOf(c.on.On, records)
-	if err != nil {
-		return nil, err
-	}
-	result, err := view.Result()
+func observe(c *cell, held *trial.Trial) (*Trial, error) {
+	result, err := held.View.Result()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.trial(), err)
 	}
+	held.Check(c.on.On)
 	t := &Trial{Panel: c.panel.name, Case: c.on.Name, Repeat: c.repeat, ID: c.trial(), Outcome: c.on.Outcome, Kind: c.on.Kind, Trade: c.on.Trade,
 		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded,
 		AfterPhase1: result.Phase1Verdict, AfterTalk: result.DiscussionVerdict, Rounds: result.TotalRounds, Changes: len(result.Changes),
 		Findings: []Found{}}
-	t.votes(result, view.Votes.AfterDiscussion)
-	t.said(view.Said)
+	t.votes(result, held.Votes.AfterDiscussion)
+	t.said(held.Said)
 	return t, nil
 }
 

@@ -281,7 +281,7 @@ type panel struct {
 	digest   evidence.Digest // of what decides its verdicts
 
 	// sit begins a trial, or continues one that has already spent an amount.
-	sit func(spent int64) (jurors []jury.Juror, judge jury.Juror, err error)
+	sit func(spent int64) (jurors []jury.Juror, judge jury.Juror)
 }
 
 // idFormat is the version of lab.json.
@@ -472,34 +472,30 @@ func (l *laboratory) one(ctx context.Context, o *order, c *cell, total int64) {
 
 // try reads a trial that is over, continues one that is not, or begins it.
 func (l *laboratory) try(ctx context.Context, o *order, c *cell) (*Trial, error) {
-	from, err := trial.Reopen(context.WithoutCancel(ctx), l.log.Ledger, c.trial())
-	begins, spent := errors.Is(err, ledger.ErrNotFound), int64(0)
-	switch {
-	case begins:
-	case err != nil:
-		return nil, err
-	case from.State.Finished:
+	t, err := trial.Reopen(context.WithoutCancel(ctx), l.log.Ledger, c.trial())
+	begins := errors.Is(err, ledger.ErrNotFound)
+	if err == nil && t.Over {
 		c.earlier = true
-		return observe(c, from.Records)
-	default:
-		spent = from.Spent
+		return observe(c, t)
+	}
+	if err != nil && !begins {
+		return nil, err
 	}
 	if err := l.afford(ctx, o.ceiling); err != nil {
 		return nil, err
 	}
-	jurors, judge, err := c.panel.sit(spent)
-	if err != nil {
-		return nil, err
-	}
-	config := trial.Config{Ledger: l.log.Ledger, Keys: l.log.Keys, Locks: l.log.Locks, ID: c.id, Settings: c.panel.settings, Jurors: jurors, Judge: judge}
-	var held *trial.Trial
+	config := trial.Config{Ledger: l.log.Ledger, Keys: l.log.Keys, Locks: l.log.Locks, ID: c.id, Settings: c.panel.settings}
 	if begins {
-		held, err = trial.Run(ctx, config, c.on.On)
-	} else if err = l.log.Vouch(ctx, from.Records...); err == nil {
-		held, err = trial.Resume(ctx, config, from)
+		config.Jurors, config.Judge = c.panel.sit(0)
+		t, err = trial.Run(ctx, config, c.on.On)
+	} else {
+		t, err = trial.Resume(ctx, config, t.ID, func(t *trial.Trial, config *trial.Config) error {
+			config.Jurors, config.Judge = c.panel.sit(t.Spent)
+			return l.log.Vouch(ctx, t.Records...)
+		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return observe(c, held.Records)
+	return observe(c, t)
 }

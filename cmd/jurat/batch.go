@@ -285,14 +285,12 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	if ctx.Err() != nil {
 		return
 	}
-	config, err := ct.sit(0)
-	if err != nil {
-		at.err = err
-		return
+	run := func(config trial.Config, begin func(*trial.Config, trial.Config)) (*trial.Trial, error) {
+		begin(&config, ct.sit(0))
+		return trial.Run(ctx, config, at.on)
 	}
-	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
 	if c.Parallel == 1 || !c.several {
-		c.try(ctx, a, io, i, config, at, io, "", run)
+		c.try(ctx, a, io, i, at, io, "", run)
 		return
 	}
 	var out, errs bytes.Buffer
@@ -300,7 +298,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	if io.hushed() {
 		inner.hush()
 	}
-	c.try(ctx, a, inner, i, config, at, io, at.title(), run)
+	c.try(ctx, a, inner, i, at, io, at.title(), run)
 	telling.Lock()
 	defer telling.Unlock()
 	failed := io.document(out.Bytes(), nil)

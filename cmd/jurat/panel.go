@@ -319,9 +319,9 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 }
 
 // sit begins a trial before the jury, or goes on with one in which so much was spent.
-func (ct *court) sit(spent int64) (trial.Config, error) {
-	jurors, judge, err := ct.panel.Sit(spent)
-	return trial.Config{Settings: ct.panel.AsOf(ct.settings, time.Now()), Jurors: jurors, Judge: judge}, err
+func (ct *court) sit(spent int64) trial.Config {
+	jurors, judge := ct.panel.Sit(spent)
+	return trial.Config{Settings: ct.panel.AsOf(ct.settings, time.Now()), Jurors: jurors, Judge: judge}
 }
 
 // warn says on stderr which seats are empty, and which have another in them than was configured.

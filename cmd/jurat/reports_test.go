@@ -45,7 +45,7 @@ func hostileAttempt(text string) *attempt {
 	act := &jury.Result{FinalVerdict: jury.UnsafeFail, FinalScore: 3, Offline: true}
 	act.Phase3Judgment.Rationale = text
 	act.Phase3Judgment.Method = jury.MajorityVote
-	return &attempt{name: text, on: new(subject.Case), trial: &trial.Trial{ID: "trial-" + text, Result: act}, file: text}
+	return &attempt{name: text, on: new(subject.Case), trial: &trial.Trial{View: &trial.View{Summary: trial.Summary{ID: "trial-" + text}}, Result: act}, file: text}
 }
 
 // TestReportsFitTheirSchemas: reports of good, failed and untried cases are what the strictest readers take.

@@ -137,11 +137,8 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		defer table.Close()
 		counted := server.NewTrialMetrics(time.Now())
-		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: func(_ string, spent int64) (trial.Config, error) {
-			c, err := ct.sit(spent)
-			return counted.Seated(c), err
-		}, Locks: i.Locks,
-			Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
+		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks,
+			Sit: func(spent int64) trial.Config { return counted.Seated(ct.sit(spent)) }, Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
 				trace, tally := traces.Trial(), counted.Listen()
 				return func(e trial.Event) {

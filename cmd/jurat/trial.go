@@ -104,16 +104,19 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	return ct, c.compare(ct.settings, attempts)
 }
 
-// try holds a trial, shows it, and leaves its case file. What it waits for is said on said, of several at a time with the name about.
-func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
-	said stdio, about string, hold func(trial.Config) (*trial.Trial, error)) {
-	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks
+// try holds a trial, shows it, and leaves its case file. hold seats the jury with begin. What it waits for is said on said, of several at a
+// time with the name about.
+func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, at *attempt, said stdio, about string,
+	hold func(config trial.Config, begin func(to *trial.Config, seated trial.Config)) (*trial.Trial, error)) {
 	show := newTranscript(io.out, c.JSON || io.hushed())
-	show.opening(at.title(), at.on, &config.Settings)
-	w := await(said, about, &config)
-	config.OnEvent = func(e trial.Event) { w.beside(func() { show.event(e) }) }
+	var w *waiting
 	at.began = time.Now()
-	at.trial, at.err = hold(config)
+	at.trial, at.err = hold(trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks}, func(to *trial.Config, seated trial.Config) {
+		to.Settings, to.Jurors, to.Judge = seated.Settings, seated.Jurors, seated.Judge
+		show.opening(at.title(), at.on, &to.Settings)
+		w = await(said, about, to)
+		to.OnEvent = func(e trial.Event) { w.beside(func() { show.event(e) }) }
+	})
 	w.end()
 	at.took = time.Since(at.began)
 	if at.err != nil {
@@ -199,68 +202,66 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
-		r, err := c.reopen(ctx, io, i, given)
+		id, err := c.resumed(ctx, i)
 		if err != nil {
 			return err
 		}
-		config, err := ct.sit(r.Spent)
-		if err != nil {
-			return err
-		}
-		if at.on = given; given == nil {
-			at.on = r.Case
-		}
-		c.try(ctx, a, io, i, config, at, io, "", func(config trial.Config) (*trial.Trial, error) {
-			return trial.Resume(ctx, config, r)
+		c.try(ctx, a, io, i, at, io, "", func(config trial.Config, begin func(*trial.Config, trial.Config)) (*trial.Trial, error) {
+			t, err := trial.Resume(ctx, config, id, func(t *trial.Trial, config *trial.Config) error {
+				if err := c.accept(ctx, io, i, t, given); err != nil {
+					return err
+				}
+				at.on = cmp.Or(given, t.Case)
+				begin(config, ct.sit(t.Spent))
+				return nil
+			})
+			if errors.Is(err, ledger.ErrNotFound) {
+				err = hint(fmt.Errorf("--resume: there is no %s in the log", id), "'jurat trial --list' lists the trials without a verdict")
+			}
+			return t, err
 		})
 		return nil
 	})
 	return c.conclude(io, []*attempt{at}, err)
 }
 
-// reopen reads the trial, finds that its records are this installation's, and says what going on with it means.
-func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Installation, given *subject.Case) (*trial.Reopened, error) {
+// resumed is the id of the trial that goes on.
+func (c *trialCmd) resumed(ctx context.Context, i *installation.Installation) (string, error) {
 	id := c.Resume
 	if id == lastTrial {
 		list, err := trial.ListUnfinished(ctx, i.Ledger)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if len(list) == 0 {
-			return nil, hint(errors.New("--resume: every trial in the log has its verdict"), "'jurat log prove TRIAL' prints the case file of one")
+			return "", hint(errors.New("--resume: every trial in the log has its verdict"), "'jurat log prove TRIAL' prints the case file of one")
 		}
 		id = list[len(list)-1].ID
 	}
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
-		return nil, hint(fmt.Errorf("--resume: %q is not a trial", id), "'jurat trial --list' lists those without a verdict")
+		return "", hint(fmt.Errorf("--resume: %q is not a trial", id), "'jurat trial --list' lists those without a verdict")
 	}
-	r, err := trial.Reopen(ctx, i.Ledger, id)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, hint(fmt.Errorf("--resume: there is no %s in the log", id), "'jurat trial --list' lists the trials without a verdict")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := i.Vouch(ctx, r.Records...); err != nil {
-		return nil, hint(fmt.Errorf("%s is not gone on with: %w", id, err), "'jurat log fsck' examines the log")
-	}
-	if given != nil && given.Digest() != r.Case.Digest() {
-		return nil, fmt.Errorf("%s is about other evidence (%s) than %s (%s)", id, r.Case.Digest().Short(), c.Cases[0], given.Digest().Short())
-	}
-	c.announce(io, r)
-	return r, nil
+	return id, nil
 }
 
-func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
-	if r.State.Finished {
-		io.tell("%s has its verdict already; no juror is asked again", r.ID)
-		io.tell("hint: 'jurat trial --outcome %s' says what people decided on it", r.ID)
-		return
+// accept finds that a trial's records are this installation's, and says what going on with it means.
+func (c *trialCmd) accept(ctx context.Context, io stdio, i *installation.Installation, t *trial.Trial, given *subject.Case) error {
+	if err := i.Vouch(ctx, t.Records...); err != nil {
+		return hint(fmt.Errorf("%s is not gone on with: %w", t.ID, err), "'jurat log fsck' examines the log")
 	}
-	io.tell("going on with %s after %s; what is recorded is not asked for again", r.ID, plural.Of(len(r.Records), "act"))
-	n, which := len(r.State.Waiting), strings.Join(r.State.Waiting, ", ")
+	if given != nil && given.Digest() != t.Case.Digest() {
+		return fmt.Errorf("%s is about other evidence (%s) than %s (%s)", t.ID, t.Case.Digest().Short(), c.Cases[0], given.Digest().Short())
+	}
+	if t.Over {
+		io.tell("%s has its verdict already; no juror is asked again", t.ID)
+		io.tell("hint: 'jurat trial --outcome %s' says what people decided on it", t.ID)
+		return nil
+	}
+	io.tell("going on with %s after %s; what is recorded is not asked for again", t.ID, plural.Of(len(t.Records), "act"))
+	n, which := len(t.Waiting()), strings.Join(t.Waiting(), ", ")
 	io.tellIf(n == 1, "one answer is missing that had been asked for (%s): if that call was made, it is paid for twice", which)
 	io.tellIf(n > 1, "%s are missing that had been asked for (%s): as many calls as were made are paid for twice", plural.Of(n, "answer"), which)
+	return nil
 }
 
 type unfinishedLine struct {

@@ -157,8 +157,8 @@ func (s *seated) seat() (jury.Seat, error) {
 		Parameters: doc, Template: model.Template()}, nil
 }
 
-// Sit returns the jurors, and the judge (nil: none), of a trial that has spent an amount. Its time limit starts now. Its errors are model.New's.
-func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror, err error) {
+// Sit returns the jurors, and the judge (nil: none), of a trial that has spent an amount. Its time limit starts now.
+func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror) {
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
 		limits.Until = time.Now().Add(p.plan.Trial)
@@ -167,37 +167,29 @@ func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror, err err
 	if p.settings.CostCeiling > 0 {
 		purse = llm.NewPurse(p.settings.CostCeiling, spent)
 	}
-	sit := func(c *seated, rule jury.Juror) jury.Juror {
-		j, failed := p.member(c, rule, purse)
-		err = cmp.Or(err, failed)
-		return limits.Juror(j)
-	}
 	for i, c := range p.seats {
-		jurors = append(jurors, sit(c, p.rules.Jurors[i%len(p.rules.Jurors)]))
+		jurors = append(jurors, limits.Juror(p.member(c, p.rules.Jurors[i%len(p.rules.Jurors)], purse)))
 	}
 	if p.judge != nil {
-		judge = sit(p.judge, p.rules.Judge)
+		judge = limits.Juror(p.member(p.judge, p.rules.Judge, purse))
 	}
-	return jurors, judge, err
+	return jurors, judge
 }
 
 // member fills a chair: with a model, or with the given rules if it is for rules.
-func (p *Panel) member(c *seated, rule jury.Juror, purse *llm.Purse) (jury.Juror, error) {
+func (p *Panel) member(c *seated, rule jury.Juror, purse *llm.Purse) jury.Juror {
 	switch {
 	case c.Provider == config.Rules:
-		return rule, nil
+		return rule
 	case c.model == nil:
-		return absent{c.Missing}, nil
+		return absent{c.Missing}
 	}
-	j, err := model.New(model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Budget: purse,
+	j := model.New(model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Budget: purse,
 		Consequential: rules.Consequential})
-	if err != nil {
-		return nil, fmt.Errorf("seating %s: %w", c.ID, err)
-	}
 	if text := p.plan.Ending(c.Chair, time.Now()); text != "" {
-		return ending{j, text}, nil
+		return ending{j, text}
 	}
-	return j, nil
+	return j
 }
 
 // ending is a juror whose model its vendor has ended, or ends soon. If it gives no answer, its absence says so.

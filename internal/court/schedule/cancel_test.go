@@ -89,7 +89,7 @@ func TestOrphan(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
 	run(t, d)
-	c, _ := b.sit("", 0)
+	c := b.sit(0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
 	id := must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
 	awaitState(t, d, id, api.Over)
@@ -190,7 +190,7 @@ func TestCancelUnderWay(t *testing.T) {
 	close(b.gate)
 	e := awaitState(t, other, id, api.Cancelled)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
-	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || e.Acts != 6 {
+	if err != nil || len(r.Waiting()) > 0 || r.Over || e.Acts != 6 {
 		t.Fatalf("%v, %+v", err, e)
 	}
 	must.Equal(t, b.asked.Load(), 3)

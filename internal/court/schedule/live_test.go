@@ -66,7 +66,7 @@ func (c framed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func openHall(t testing.TB, how schedule.Delivery, sit func(string, int64) (trial.Config, error)) *house {
+func openHall(t testing.TB, how schedule.Delivery, sit func(int64) trial.Config) *house {
 	t.Helper()
 	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
 	h.Scheduler = must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond}))(t)
@@ -110,9 +110,9 @@ func openHall(t testing.TB, how schedule.Delivery, sit func(string, int64) (tria
 }
 
 // scripted seats jurattest's panel.
-func scripted(string, int64) (trial.Config, error) {
+func scripted(int64) trial.Config {
 	jurors, judge := jurattest.Panel()
-	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 }
 
 func submitTo(t testing.TB, d *schedule.Scheduler) string {
@@ -358,14 +358,14 @@ func TestSlowReader(t *testing.T) {
 
 // TestHugeEvent: a watcher who does not read is also disconnected if events are larger than all buffers on the way.
 func TestHugeEvent(t *testing.T) {
-	long := func(string, int64) (trial.Config, error) {
-		c, err := scripted("", 0)
+	long := func(int64) trial.Config {
+		c := scripted(0)
 		for i := range c.Jurors {
 			o := jurattest.Opine(jury.SafePass, 90)
 			o.Rationale = strings.Repeat("a", 60_000)
 			c.Jurors[i] = &jurattest.Juror{Opinion: o}
 		}
-		return c, err
+		return c
 	}
 	for _, way := range []string{"ws", "ev"} {
 		h := openHall(t, schedule.Delivery{Patience: 100 * time.Millisecond, Window: 10 << 20}, long)
@@ -412,24 +412,24 @@ func awaitOver(t *testing.T, h *house, id string) {
 }
 
 // slowly seats jurattest's panel, with this delay before each answer.
-func slowly(delay time.Duration) func(string, int64) (trial.Config, error) {
-	return func(string, int64) (trial.Config, error) {
-		c, err := scripted("", 0)
+func slowly(delay time.Duration) func(int64) trial.Config {
+	return func(int64) trial.Config {
+		c := scripted(0)
 		for i, j := range c.Jurors {
 			c.Jurors[i] = &jurattest.Juror{Opinion: j.(*jurattest.Juror).Opinion, Delay: delay}
 		}
-		return c, err
+		return c
 	}
 }
 
 // held seats jurattest's panel. Its jurors wait until the channel is closed.
-func held(until <-chan struct{}) func(string, int64) (trial.Config, error) {
-	return func(string, int64) (trial.Config, error) {
-		c, err := scripted("", 0)
+func held(until <-chan struct{}) func(int64) trial.Config {
+	return func(int64) trial.Config {
+		c := scripted(0)
 		for i, j := range c.Jurors {
 			c.Jurors[i] = heldJuror{j, until}
 		}
-		return c, err
+		return c
 	}
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -439,46 +440,57 @@ func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string
 			err = fmt.Errorf("%w: %v", errMistake, p)
 		}
 	}()
-	release, err := d.room(ctx, adjourn, id)
-	if err != nil {
-		return err
+	for takes := int64(usualTrial); ; {
+		release, err := d.room(ctx, adjourn, takes)
+		if err != nil {
+			return err
+		}
+		takes, err = d.resume(ctx, adjourn, id, takes)
+		release()
+		if !errors.Is(err, errLarge) {
+			return err
+		}
 	}
-	defer release()
-	r, err := trial.Reopen(ctx, d.cfg.Ledger, id)
-	if err != nil {
-		return err
-	}
-	if err := d.cfg.Vouch(ctx, r.Records...); err != nil {
-		return err
-	}
-	config, err := d.cfg.Sit(r.Submitter, r.Spent)
-	if err != nil {
-		return err
-	}
-	config = d.furnish(config)
+}
+
+// resume continues a trial that takes no more than so much memory. It returns how much it takes, with errLarge if that is more.
+func (d *Scheduler) resume(ctx context.Context, adjourn <-chan struct{}, id string, most int64) (takes int64, err error) {
 	listener := d.cfg.Listen()
-	config.Adjourn, config.OnEvent = adjourn, func(e trial.Event) { d.heard(id); listener(e) }
-	_, err = trial.Resume(ctx, config, r)
-	return err
+	config := trial.Config{Adjourn: adjourn, OnEvent: func(e trial.Event) { d.heard(id); listener(e) }}
+	_, err = trial.Resume(ctx, d.furnish(config), id, func(t *trial.Trial, c *trial.Config) error {
+		takes = trialBytes
+		for _, r := range t.Records {
+			takes += trialFactor * int64(len(r.Canonical()))
+		}
+		if takes > most && d.memory != nil {
+			return errLarge
+		}
+		if err := cmp.Or(d.cfg.Vouch(ctx, t.Records...), d.noJury()); err != nil {
+			return err
+		}
+		seated := d.cfg.Sit(t.Spent)
+		c.Settings, c.Jurors, c.Judge = seated.Settings, seated.Jurors, seated.Judge
+		return nil
+	})
+	return takes, err
 }
 
 // The memory that a trial takes. With 7 MB of evidence and three rule jurors it was 13 times the evidence's size.
 const (
 	trialBytes  = 1 << 20 // for a trial with little evidence
 	trialFactor = 16      // multiple of the bytes of evidence and answers
+	usualTrial  = 2 << 20 // is enough for most trials, and for reading one to find out
 )
 
-// room waits until there is enough memory for a trial. A trial that needs more than the whole limit gets all of it.
+var errLarge = errors.New("the trial takes more memory")
+
+// room waits until there is so much memory for a trial. A trial that needs more than the whole limit gets all of it.
 // room returns trial.ErrAdjourned if the trial is to stop while it waits.
-func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string) (release func(), err error) {
+func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, takes int64) (release func(), err error) {
 	if d.memory == nil {
 		return func() {}, nil
 	}
-	said, err := d.size(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	n := min(d.cfg.Memory, trialBytes+trialFactor*said)
+	takes = min(d.cfg.Memory, takes)
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -488,22 +500,10 @@ func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string
 		case <-waiting.Done():
 		}
 	}()
-	if d.memory.Acquire(waiting, n) != nil {
+	if d.memory.Acquire(waiting, takes) != nil {
 		return nil, context.Cause(waiting)
 	}
-	return func() { d.memory.Release(n) }, nil
-}
-
-// size returns the number of bytes of evidence and answers in a trial. It reads them only for that.
-func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
-	err = d.oneOfFew(ctx, func() error {
-		chain, err := d.cfg.Ledger.Chain(ctx, id)
-		for _, r := range chain {
-			n += int64(len(r.Canonical()))
-		}
-		return err
-	})
-	return n, err
+	return func() { d.memory.Release(takes) }, nil
 }
 
 // oneOfFew reads a trial in its turn: see readsAtOnce.

@@ -99,9 +99,8 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
 
-	// Sit seats the jury for the trial of a submitter that has already spent an amount, in millionths of a US dollar. It is
-	// a function because it joins the panels with the weights that the votes have at that time.
-	Sit func(submitter string, spent int64) (trial.Config, error)
+	// Sit seats the jury for a trial that has already spent an amount, in millionths of a US dollar. nil: no jury sits here, and no case is taken.
+	Sit func(spent int64) trial.Config
 	// Locks keep other processes from acting in a trial that is conducted here, and tell of theirs. nil: only this scheduler uses the log.
 	Locks lock.Locks
 	// Vouch returns an error for records that this installation's keys have not signed. It is a function because this
@@ -213,15 +212,10 @@ type Order struct {
 // ledger.ErrDuplicate, which says that an earlier order has the same ID. It returns ErrFull or ErrClosing if it takes
 // no orders now.
 func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) {
-	if err := d.queueable(ctx); err != nil {
+	if err := cmp.Or(d.queueable(ctx), d.noJury()); err != nil {
 		return "", err
 	}
-	config, err := d.cfg.Sit(o.Submitter, 0)
-	if err != nil {
-		return "", fmt.Errorf("seating the jury: %w", err)
-	}
-	config.Submitter, config.ID = o.Submitter, o.ID
-	if id, err = trial.Submit(ctx, d.furnish(config), o.Case); err != nil {
+	if id, err = trial.Submit(ctx, d.furnish(trial.Config{Submitter: o.Submitter, ID: o.ID}), o.Case); err != nil {
 		return id, err
 	}
 	// After a crash or an error here the trial is not in the queue. A process that twice sees it in that state puts it there.
@@ -287,6 +281,13 @@ func (d *Scheduler) queueable(ctx context.Context) error {
 		err = ErrFull
 	}
 	return err
+}
+
+func (d *Scheduler) noJury() error {
+	if d.cfg.Sit == nil {
+		return fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
+	}
+	return nil
 }
 
 func (d *Scheduler) furnish(config trial.Config) trial.Config {

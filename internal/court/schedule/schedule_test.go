@@ -59,7 +59,7 @@ func (s seated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	return s.Juror.Answer(ctx, b)
 }
 
-func (b *bench) sit(string, int64) (trial.Config, error) {
+func (b *bench) sit(int64) trial.Config {
 	jurors, judge := jurattest.Panel()
 	for i, j := range jurors {
 		jurors[i] = seated{j, b}
@@ -68,7 +68,7 @@ func (b *bench) sit(string, int64) (trial.Config, error) {
 	if b.spoil != nil {
 		b.spoil(&c)
 	}
-	return c, nil
+	return c
 }
 
 func config(h *jurattest.House, b *bench) schedule.Config {
@@ -204,7 +204,7 @@ func TestQueueIsTheLog(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	half, _ := b.sit("", 0)
+	half := b.sit(0)
 	half.Ledger, half.Keys, half.Now = h.Ledger, h.Keys, h.Now
 	half.OnEvent = func(e trial.Event) {
 		if e.Head().Seq == 6 { // phase 1 is over, and no juror was asked to discuss
@@ -231,7 +231,7 @@ func TestOtherSettings(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c, _ := b.sit("", 0)
+	c := b.sit(0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
 	c.OnEvent = func(e trial.Event) {
 		if e.Head().Seq == 4 {
@@ -363,8 +363,8 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 
-	c.Sit = func(string, int64) (trial.Config, error) { return trial.Config{}, errors.New("nobody sits") }
-	if _, err := open(t, c).Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); err == nil || !strings.Contains(err.Error(), "nobody sits") {
+	c.Sit = nil
+	if _, err := open(t, c).Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
 }
@@ -411,7 +411,7 @@ func TestDrain(t *testing.T) {
 	stop()
 	must.Fail(t, schedule.ErrClosing)(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
-	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || int64(len(r.Records)) != heard {
+	if err != nil || len(r.Waiting()) > 0 || r.Over || int64(len(r.Records)) != heard {
 		t.Fatalf("%v, heard %d, %+v", err, heard, r)
 	}
 	if e := entry(t, d, id); e.State != api.Queued || e.Reason != "" { // queued for the next scheduler
@@ -497,7 +497,7 @@ func TestElsewhere(t *testing.T) {
 	begun, goOn := make(chan string), make(chan struct{})
 	over := make(chan error)
 	go func() { // in the other process
-		own, _ := b.sit("", 0)
+		own := b.sit(0)
 		own.Ledger, own.Keys, own.Now, own.Locks = h.Ledger, h.Keys, h.Now, locks
 		own.OnEvent = func(e trial.Event) {
 			if e.Head().Seq == 3 {

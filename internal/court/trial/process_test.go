@@ -82,7 +82,7 @@ func child(folder, id, acts string) error {
 	if err != nil {
 		return err
 	}
-	_, err = trial.Resume(ctx, config, r)
+	_, err = trial.Resume(ctx, config, r.ID, nil)
 	return err
 }
 
@@ -136,7 +136,7 @@ func house(t *testing.T) string {
 }
 
 // stored returns the records of a trial in the log, as bytes, and the reopened trial.
-func stored(t *testing.T, folder, id string) (*trial.Reopened, [][]byte) {
+func stored(t *testing.T, folder, id string) (*trial.Trial, [][]byte) {
 	t.Helper()
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
@@ -202,11 +202,11 @@ func TestKilledAtEveryAct(t *testing.T) {
 			}
 		}
 		before = now
-		if r.State.Finished {
+		if r.Over {
 			break
 		}
-		for _, juror := range r.State.Waiting {
-			mayRepeat[fmt.Sprintf("%s %s %d", juror, r.State.Phase, r.State.RoundNumber)]++
+		for _, juror := range r.Waiting() {
+			mayRepeat[fmt.Sprintf("%s %s %d", juror, r.State().Phase, r.State().RoundNumber)]++
 		}
 	}
 	if len(before) < 15 {
@@ -230,7 +230,7 @@ func TestTwoProcessesResume(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	r, _ := stored(t, folder, "")
-	lost := len(r.State.Waiting)
+	lost := len(r.Waiting())
 
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
@@ -260,7 +260,7 @@ func TestTwoProcessesResume(t *testing.T) {
 		}
 	}
 	done, _ := stored(t, folder, r.ID)
-	if !done.State.Finished {
+	if !done.Over {
 		t.Error("no process finished the trial")
 	}
 	wantProved(t, folder, done.Records)

@@ -21,13 +21,13 @@ import (
 )
 
 // brokenOff returns a trial that was cancelled after so many acts.
-func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Reopened {
+func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Trial {
 	t.Helper()
 	return brokenOffOf(t, h, scripted(h, jury.FinalJudge), acts)
 }
 
 // brokenOffOf is brokenOff for a trial with this configuration.
-func brokenOffOf(t *testing.T, h *jurattest.House, config trial.Config, acts int) *trial.Reopened {
+func brokenOffOf(t *testing.T, h *jurattest.House, config trial.Config, acts int) *trial.Trial {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -52,7 +52,7 @@ func TestResume(t *testing.T) {
 		var heard []int64
 		config := scripted(h, jury.FinalJudge)
 		config.OnEvent = func(e trial.Event) { heard = append(heard, e.Head().Seq) }
-		done, err := trial.Resume(t.Context(), config, r)
+		done, err := trial.Resume(t.Context(), config, r.ID, nil)
 		if err != nil {
 			t.Fatalf("after %d acts: %v", acts, err)
 		}
@@ -85,7 +85,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 		r := brokenOffOf(t, h, config, 4)
 		config = scripted(h, jury.MajorityVote)
 		config.Settings.Seats[1].Ended = ended[1]
-		done, err := trial.Resume(t.Context(), config, r)
+		done, err := trial.Resume(t.Context(), config, r.ID, nil)
 		if err != nil || done.Result.Degraded != (ended[0] != nil) {
 			t.Errorf("%v, degraded %t", err, done.Result.Degraded)
 		}
@@ -103,9 +103,9 @@ func TestResumeByLaterRules(t *testing.T) {
 	}
 	config.Settings.Judge.Template = earlier
 	r := brokenOffOf(t, h, config, 4)
-	done := must.Get(trial.Resume(t.Context(), offline(h), r))(t)
+	done := must.Get(trial.Resume(t.Context(), offline(h), r.ID, nil))(t)
 	again, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil || !again.State.Finished || again.State.Settings.Seats[2].Template != earlier || again.State.Settings.Judge.Template != earlier {
+	if err != nil || !again.Over || again.Settings.Seats[2].Template != earlier || again.Settings.Judge.Template != earlier {
 		t.Errorf("%v, %+v", err, again)
 	}
 	if report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); report.Outcome != verify.Proved {
@@ -118,19 +118,19 @@ func TestResumeOfWhatIsOver(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)
 	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil || !r.State.Finished {
+	if err != nil || !r.Over {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	config := scripted(h, jury.FinalJudge)
 	config.Jurors = slices.Repeat([]jury.Juror{&jurattest.Juror{Err: errors.New("asked again")}}, 3)
-	again := must.Get(trial.Resume(t.Context(), config, r))(t)
+	again := must.Get(trial.Resume(t.Context(), config, r.ID, nil))(t)
 	if diff := cmp.Diff(done.Result, again.Result); diff != "" || len(again.Records) != len(done.Records) {
 		t.Errorf("%d records, %s", len(again.Records), diff)
 	}
 }
 
-// TestResumeIsRefused: a trial is not resumed with other settings, while another process works on it, from records that
-// are not all, or if it does not exist.
+// TestResumeIsRefused: a trial is not resumed with other settings, while another process works on it, if who
+// is asked refuses it, or if it does not exist.
 func TestResumeIsRefused(t *testing.T) {
 	h := jurattest.New(t)
 	r := brokenOff(t, h, 3)
@@ -143,7 +143,7 @@ func TestResumeIsRefused(t *testing.T) {
 	} {
 		config := scripted(h, jury.FinalJudge)
 		change(&config.Settings)
-		if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, trial.ErrSettings) || !strings.Contains(err.Error(), field) {
+		if _, err := trial.Resume(t.Context(), config, r.ID, nil); !errors.Is(err, trial.ErrSettings) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -153,11 +153,12 @@ func TestResumeIsRefused(t *testing.T) {
 		must.Equal(t, id, r.ID)
 		return nil, nil, busy
 	}}
-	must.Fail(t, busy)(trial.Resume(t.Context(), config, r))
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
+	must.Fail(t, busy)(trial.Resume(t.Context(), config, r.ID, nil))
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	must.Fail(t, trial.ErrMoved)(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r))
+	refused := errors.New("refused")
+	must.Fail(t, refused)(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, func(*trial.Trial, *trial.Config) error { return refused }))
 	must.Fail(t, ledger.ErrNotFound)(trial.Reopen(t.Context(), h.Ledger, "trial-0"))
 }
 
@@ -183,11 +184,11 @@ func TestLostLock(t *testing.T) {
 		lose(lost)
 		return held, func() {}, nil
 	}}
-	must.Fail(t, lost)(trial.Resume(t.Context(), config, r))
+	must.Fail(t, lost)(trial.Resume(t.Context(), config, r.ID, nil))
 	if now, err := h.Ledger.Chain(t.Context(), r.ID); err != nil || len(now) != acts {
 		t.Errorf("%d acts, %v; there were %d", len(now), err, acts)
 	}
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -221,14 +222,14 @@ func TestListUnfinished(t *testing.T) {
 	var got []string
 	for i, u := range list {
 		got = append(got, u.ID)
-		if r := []*trial.Reopened{first, second}[i]; u.Acts != len(r.Records) || u.Case != r.Case.Digest() || u.Last.Before(u.Submitted) {
+		if r := []*trial.Trial{first, second}[i]; u.Acts != len(r.Records) || u.Case != r.Case.Digest() || u.Last.Before(u.Submitted) {
 			t.Errorf("%+v", u)
 		}
 	}
 	if !slices.Equal(got, []string{first.ID, second.ID}) {
 		t.Errorf("%v, want %s and %s", got, first.ID, second.ID)
 	}
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first); err != nil {
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if list = must.Get(trial.ListUnfinished(t.Context(), h.Ledger))(t); len(list) != 1 || list[0].ID != second.ID {
@@ -243,7 +244,7 @@ func TestClocksDoNotRunBackwards(t *testing.T) {
 	r := brokenOff(t, h, 5)
 	config := scripted(h, jury.FinalJudge)
 	config.Now = jurattest.New(t).Now // at the beginning again
-	done := must.Get(trial.Resume(t.Context(), config, r))(t)
+	done := must.Get(trial.Resume(t.Context(), config, r.ID, nil))(t)
 	for i := range done.Records[1:] {
 		if done.Records[i+1].Payload.Time().Before(done.Records[i].Payload.Time()) {
 			t.Errorf("record %d claims an earlier time than the one before it", i+1)
@@ -332,7 +333,7 @@ func resume(t *testing.T, h *jurattest.House, c trial.Config, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = trial.Resume(t.Context(), c, r)
+	_, err = trial.Resume(t.Context(), c, r.ID, nil)
 	return err
 }
 
@@ -356,10 +357,10 @@ func TestResumeKeepsTheRoundsOfRules(t *testing.T) {
 	now.Settings.MaxRounds = 0
 	now.Settings.Seats = slices.Clone(now.Settings.Seats)
 	now.Settings.Seats[0].Provider = "openai"
-	must.Fail(t, trial.ErrSettings)(trial.Resume(t.Context(), now, r))
+	must.Fail(t, trial.ErrSettings)(trial.Resume(t.Context(), now, r.ID, nil))
 	now = offline(h)
 	now.Settings.MaxRounds = 0
-	done, err := trial.Resume(t.Context(), now, r)
+	done, err := trial.Resume(t.Context(), now, r.ID, nil)
 	if err != nil || done.Result.TotalRounds == 0 {
 		t.Fatalf("%v, %+v", err, done)
 	}

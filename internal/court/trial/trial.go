@@ -78,10 +78,14 @@ type Config struct {
 	OnEvent func(Event)
 }
 
+// A Trial is one trial, from its submission to its verdict: what its acts say, its case, and the acts.
 type Trial struct {
-	ID      string // the chain_id of its records
-	Result  *jury.Result
-	Records []*evidence.Record // in log order
+	*View
+	Case    *subject.Case
+	Records []*evidence.Record // its acts in log order, without people's decisions on it
+	Result  *jury.Result       // nil: Run and Resume have not brought it to its verdict
+
+	events []Event // of the acts that were read, until a listener is told
 }
 
 func (c Config) complete() Config {
@@ -95,25 +99,26 @@ func (c Config) complete() Config {
 	return c
 }
 
-// Submit seals a case and does not begin its trial: Reopen and Resume do that. It returns the trial's id also with an
-// error of sealing.
+// Submit seals a case and does not begin its trial: Resume does that. It returns the trial's id also with an error of
+// sealing.
 func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
-	err = begin(ctx, config, on, func(ctx context.Context, c *clerk) (err error) {
-		id = c.chain
-		_, err = c.submit(ctx)
-		return err
+	err = begin(ctx, config, on, func(ctx context.Context, c *clerk) error {
+		id = c.trial.ID
+		return c.submit(ctx)
 	})
 	return id, err
 }
 
 // Run tries a case. If it fails or is cancelled, the sealed acts stay sealed. It then returns, with the error, a
-// Trial with these records and no result. Reopen and Resume can continue it.
-func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
-	var held *Trial
-	err := begin(ctx, config, on, func(ctx context.Context, c *clerk) error {
-		submission, err := c.submit(ctx)
+// Trial with these records and no result. Resume can continue it.
+func Run(ctx context.Context, config Config, on *subject.Case) (held *Trial, err error) {
+	if err := config.Settings.Validate(); err != nil {
+		return nil, fmt.Errorf("opening trial: %w", err)
+	}
+	err = begin(ctx, config, on, func(ctx context.Context, c *clerk) error {
+		err := c.submit(ctx)
 		if held = c.left(); err == nil {
-			held, err = c.hold(ctx, submission, nil)
+			held, err = c.hold(ctx)
 		}
 		return err
 	})
@@ -124,35 +129,36 @@ func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 func begin(ctx context.Context, config Config, on *subject.Case, act func(context.Context, *clerk) error) (err error) {
 	config = config.complete()
 	id := config.ID
-	if err = config.Settings.Validate(); err == nil && id == "" {
-		id, err = evidence.NewRecordID(config.Now(), config.Random)
+	if id == "" {
+		if id, err = evidence.NewRecordID(config.Now(), config.Random); err != nil {
+			return fmt.Errorf("opening trial: %w", err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("opening trial: %w", err)
-	}
-	c := newClerk(config, evidence.TrialPrefix+id, on)
-	ctx, release, err := config.Locks.Lock(ctx, c.chain)
+	t := &Trial{View: NewView(nil), Case: on}
+	t.ID = evidence.TrialPrefix + id
+	ctx, release, err := config.Locks.Lock(ctx, t.ID)
 	if err != nil {
 		return fmt.Errorf("opening trial: %w", err)
 	}
 	defer release()
-	if err := act(ctx, c); err != nil {
-		return fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
+	if err := act(ctx, &clerk{config: config, trial: t}); err != nil {
+		return fmt.Errorf("trial %s: %w", t.ID, because(ctx, err))
 	}
 	return nil
 }
 
 // hold lets the jury deliberate on the case, from the beginning or after the recorded acts.
-func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded []jury.Act) (*Trial, error) {
-	deliberation := &jury.Deliberation{Settings: c.config.Settings, Jurors: c.config.Jurors, Judge: c.config.Judge,
-		Material: c.subject.Material(), Submission: submission, Recorder: c, Recorded: recorded}
+func (c *clerk) hold(ctx context.Context) (*Trial, error) {
+	config, on := c.config.cite(c.trial.Case), c.trial.Case
+	deliberation := &jury.Deliberation{Settings: config.Settings, Jurors: config.Jurors, Judge: config.Judge,
+		Material: on.Material(), Submission: c.trial.Records[0].Digest, Recorder: c, Recorded: c.trial.acts}
 	result, err := deliberation.Run(ctx)
-	trial := c.left()
+	t := c.left()
 	if err == nil {
-		result.SameVendor = juror.SameVendor(&c.config.Settings, c.subject)
-		trial.Result = result
+		result.SameVendor = juror.SameVendor(&config.Settings, on)
+		t.Result = result
 	}
-	return trial, err
+	return t, err
 }
 
 // because adds the cause of a context's end to an error, such as a lost lock.
@@ -168,7 +174,7 @@ func because(ctx context.Context, err error) error {
 func (c *clerk) left() *Trial {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &Trial{ID: c.chain, Records: c.records}
+	return c.trial
 }
 
 // Acts returns a trial's chain without people's decisions on it, which are not acts of the trial.
@@ -187,81 +193,81 @@ var (
 	ErrMoved = errors.New("another process has continued the trial meanwhile")
 )
 
-// A Reopened trial is a trial as read from the log.
-type Reopened struct {
-	*View
-	Case    *subject.Case
-	State   *jury.Replayed
-	Records []*evidence.Record // its acts, without people's decisions on it
-}
-
 // Reopen reads a trial from the log, as far as it got. It returns ErrUnreadable if the acts contradict each other or
 // do not begin with a readable submission. The caller must check the signatures.
-func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error) {
+func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Trial, error) {
 	chain, err := l.Chain(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reopened{Records: Acts(chain)}
-	if err := r.read(chain); err != nil {
+	t := &Trial{View: NewView(nil), Records: Acts(chain)}
+	if err := t.read(chain); err != nil {
 		return nil, fmt.Errorf("reading trial %s: %w: %w", id, ErrUnreadable, err)
 	}
-	return r, nil
+	return t, nil
 }
 
-func (r *Reopened) read(chain []*evidence.Record) (err error) {
-	if len(r.Records) == 0 {
+func (t *Trial) read(chain []*evidence.Record) (err error) {
+	if len(t.Records) == 0 {
 		return errors.New("it has no act")
 	}
-	submission := r.Records[0].Payload
+	submission := t.Records[0].Payload
 	if submission.ActionType != evidence.Submission {
 		return fmt.Errorf("it begins with %s and not with a submission", submission.ActionType)
 	}
-	if r.Case, err = subject.Parse(submission.Response); err != nil {
+	if t.Case, err = subject.Parse(submission.Response); err != nil {
 		return err
 	}
-	if r.Case.Digest() != submission.Case {
+	if t.Case.Digest() != submission.Case {
 		return errors.New("its evidence is not the case that it names")
 	}
-	r.View = NewView(nil)
-	r.tally = jury.NewTally(r.Case.Digest())
-	if err := r.addAll(chain); err != nil {
-		return err
+	t.tally = jury.NewTally(t.Case.Digest())
+	for _, r := range chain {
+		events, err := t.Add(r)
+		if err != nil {
+			return err
+		}
+		t.events = append(t.events, events...)
 	}
-	r.State = r.View.State()
-	return r.broken
+	return t.broken
 }
 
-// Resume continues a trial from its records, with the settings with which it was opened. If the trial is over, it
-// only returns it. No recorded act happens again, so no recorded answer is asked for again. The listener first gets
-// the events of the recorded acts. The submitter and the clerk must be the same as at the beginning. Resume returns
-// ErrSettings, ErrMoved or ErrAdjourned, or the error of the jury or the ledger.
-func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
+// Resume locks a trial, reads it, and continues it from its records, with the settings with which it was opened. If the
+// trial is over, it only returns it. No recorded act happens again, so no recorded answer is asked for again. ready gets
+// the trial as it was read, may refuse it, and seats its jury in the configuration; nil: the jury is there. The listener
+// first gets the events of the recorded acts. The submitter and the clerk must be the same as at the beginning. Resume returns
+// ready's error, ErrUnreadable, ErrSettings, ErrMoved or ErrAdjourned, or the error of the jury or the ledger.
+func Resume(ctx context.Context, config Config, id string, ready func(*Trial, *Config) error) (*Trial, error) {
 	config = config.complete()
-	config.Settings = asOpened(config.Settings, r.State.Settings)
-	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
-		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
-	}
-	ctx, release, err := config.Locks.Lock(ctx, r.ID)
+	ctx, release, err := config.Locks.Lock(ctx, id)
 	if err != nil {
-		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+		return nil, fmt.Errorf("trial %s: %w", id, err)
 	}
 	defer release()
-	// The previous holder of the lock may have added acts since the records were read.
-	now, err := config.Ledger.Chain(ctx, r.ID)
+	t, err := Reopen(ctx, config.Ledger, id)
 	if err != nil {
-		return nil, fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))
+		return nil, because(ctx, err)
 	}
-	if len(Acts(now)) != len(r.Records) {
-		return nil, fmt.Errorf("trial %s: %w", r.ID, ErrMoved)
+	if ready != nil {
+		if err := ready(t, &config); err != nil {
+			return nil, err
+		}
 	}
-	c := newClerk(config, r.ID, r.Case)
-	if err := c.remember(r.Records); err != nil {
-		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	config.Settings = asOpened(config.Settings, t.Settings)
+	if err := sameSettings(&config.Settings, t.Settings); err != nil {
+		return nil, fmt.Errorf("trial %s: %w", id, err)
 	}
-	held, err := c.hold(ctx, r.Records[0].Digest, r.acts)
+	c := &clerk{config: config, trial: t}
+	for _, r := range t.Records {
+		if at := r.Payload.Time(); at.After(c.last) {
+			c.last = at
+		}
+	}
+	c.tell(t.events)
+	t.events = nil
+	held, err := c.hold(ctx)
 	if err != nil {
-		err = fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))
+		err = fmt.Errorf("trial %s: %w", id, because(ctx, err))
 	}
 	return held, err
 }
@@ -311,36 +317,14 @@ func sameSettings(now, opened *jury.Settings) error {
 	return err
 }
 
-func (c *clerk) remember(records []*evidence.Record) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, r := range records {
-		c.records = append(c.records, r)
-		if at := r.Payload.Time(); at.After(c.last) {
-			c.last = at
-		}
-		if err := c.tell(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // clerk seals the acts of one trial. It implements jury.Recorder.
 type clerk struct {
-	config  Config
-	chain   string
-	subject *subject.Case
+	config Config
 
 	// While mu is held, one act is sealed and its events are sent, so the order of events is the order of the log.
-	mu      sync.Mutex
-	records []*evidence.Record
-	view    *View     // of the acts whose events were sent
-	last    time.Time // the time that the last act claims
-}
-
-func newClerk(config Config, chain string, on *subject.Case) *clerk {
-	return &clerk{config: config.cite(on), chain: chain, subject: on, view: NewView(nil)}
+	mu    sync.Mutex
+	trial *Trial
+	last  time.Time // the time that the last act claims
 }
 
 // maxExhibits is how many exhibits a submission names by digest: more a log does not check in one record.
@@ -349,14 +333,15 @@ const maxExhibits = 1000
 // submit seals the case. Only this record holds the evidence; all others name it by its digest. If sealed records are the
 // evidence, the submission also names them by digest: so it stays known on which records the verdict is when the text of
 // the submission is erased.
-func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
-	exhibits := c.subject.Exhibits()
+func (c *clerk) submit(ctx context.Context) error {
+	exhibits := c.trial.Case.Exhibits()
 	if len(exhibits) > maxExhibits {
 		exhibits = nil
 	}
-	return c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
+	_, err := c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
 		ActionType: evidence.Submission, AgentID: c.config.Submitter, RecordID: c.config.ID, ChainPosition: 1,
-		Saw: exhibits, Response: c.subject.Material()})
+		Saw: exhibits, Response: c.trial.Case.Material()})
+	return err
 }
 
 func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, error) {
@@ -390,14 +375,14 @@ func (c *clerk) recordID(act jury.Act) string {
 	if absent, is := act.Body.(*jury.Absent); is {
 		seat = absent.JurorID
 	}
-	id := strings.TrimPrefix(c.chain, evidence.TrialPrefix)
-	return evidence.RecordIDFor(id, "jurat act of a trial", c.chain, strconv.FormatInt(act.Position, 10), seat)
+	chain := c.trial.ID
+	return evidence.RecordIDFor(strings.TrimPrefix(chain, evidence.TrialPrefix), "jurat act of a trial", chain, strconv.FormatInt(act.Position, 10), seat)
 }
 
 // answer sets the fields that only an act in reply to a request has.
 func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
 	p.AgentID = act.Actor
-	p.RequestID = fmt.Sprintf("%s/%d/%s", c.chain, act.Position, act.Request.Short())
+	p.RequestID = fmt.Sprintf("%s/%d/%s", c.trial.ID, act.Position, act.Request.Short())
 	p.RequestDigest = act.Request
 	p.Model, p.ModelVersion, p.Parameters = act.Origin.Model, act.Origin.ModelVersion, act.Origin.Parameters
 	if len(p.Parameters) == 0 {
@@ -407,7 +392,7 @@ func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
 
 // seal signs, stamps and logs one act, and sends its events to the listener.
 func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload) (evidence.Digest, error) {
-	p.ChainID, p.Case = c.chain, c.subject.Digest()
+	p.ChainID, p.Case = c.trial.ID, c.trial.Case.Digest()
 	signers, err := c.config.Keys.Signers(ctx, role, p.AgentID)
 	if err != nil {
 		return evidence.Digest{}, err
@@ -430,23 +415,21 @@ func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
 	}
-	c.records = append(c.records, r)
-	return r.Digest, c.tell(r)
+	c.trial.Records = append(c.trial.Records, r)
+	events, err := c.trial.Add(r)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("telling %s: %w", p.ActionType, err)
+	}
+	c.tell(events)
+	return r.Digest, nil
 }
 
-// tell sends a record's events to the listener. Without a listener it does nothing.
-func (c *clerk) tell(r *evidence.Record) error {
-	if c.config.OnEvent == nil {
-		return nil
-	}
-	events, err := c.view.Add(r)
-	if err != nil {
-		return fmt.Errorf("telling %s: %w", r.Payload.ActionType, err)
-	}
+func (c *clerk) tell(events []Event) {
 	for _, event := range events {
-		c.config.OnEvent(event)
+		if c.config.OnEvent != nil {
+			c.config.OnEvent(event)
+		}
 	}
-	return nil
 }
 
 // citing adds to a juror's findings, and to the passages in its tables, the record that their message comes from, if the

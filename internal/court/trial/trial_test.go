@@ -214,7 +214,7 @@ func (j talkative) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error
 	if b.Phase != jury.Initial {
 		return a, err
 	}
-	a.Origin.Metadata = jsontext.Value(`{"attempts": 2}`)
+	a.Origin.Metadata = jsontext.Value(`{"peers": ["juror-b"]}`)
 	return a, errors.Join(err, j.err)
 }
 
@@ -231,7 +231,7 @@ func TestMetadataIsSealed(t *testing.T) {
 			continue
 		}
 		told[r.Payload.ActionType]++
-		if got := string(r.Payload.Metadata); got != `{"attempts":2}` {
+		if got := string(r.Payload.Metadata); got != `{"peers":["juror-b"]}` {
 			t.Errorf("%s: %s", r.Payload.ActionType, got)
 		}
 	}
@@ -279,10 +279,10 @@ func TestAdjourn(t *testing.T) {
 			t.Fatalf("told at event %d: %v, %+v", stop, err, left)
 		}
 		r := must.Get(trial.Reopen(t.Context(), h.Ledger, left.ID))(t)
-		if len(r.State.Waiting) > 0 || len(r.Records) < int(stop) {
-			t.Errorf("stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.State.Waiting, len(r.Records))
+		if len(r.Waiting()) > 0 || len(r.Records) < int(stop) {
+			t.Errorf("stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.Waiting(), len(r.Records))
 		}
-		done, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r)
+		done, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil)
 		if err != nil || done.Result.FinalVerdict != jury.SafePass || done.Result.Degraded {
 			t.Errorf("told at event %d: %v, %+v", stop, err, done)
 		}
@@ -295,16 +295,17 @@ func TestSubmit(t *testing.T) {
 	config := scripted(h, jury.FinalJudge)
 	id := must.Get(trial.Submit(t.Context(), config, jurattest.Case(t)))(t)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
-	if err != nil || len(r.Records) != 1 || r.State.Settings != nil {
+	if err != nil || len(r.Records) != 1 || r.Settings != nil {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	done, err := trial.Resume(t.Context(), config, r)
+	done, err := trial.Resume(t.Context(), config, r.ID, nil)
 	if err != nil || done.ID != id || done.Result.FinalVerdict != jury.SafePass {
 		t.Fatalf("%v, %+v", err, done)
 	}
 	config.Settings.MaxRounds = -1
-	if _, err := trial.Submit(t.Context(), config, jurattest.Case(t)); err == nil {
-		t.Error("Submit accepted a case for a jury that cannot sit")
+	size := must.Get(h.Ledger.Size(t.Context()))(t)
+	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err == nil || must.Get(h.Ledger.Size(t.Context()))(t) != size {
+		t.Error("Run accepted a case for a jury that cannot sit")
 	}
 }
 
@@ -407,10 +408,10 @@ func TestDecisionsAreNoActs(t *testing.T) {
 		t.Fatalf("%v, %d records", err, len(chain))
 	}
 	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil || !r.State.Finished || len(r.Records) != len(done.Records) {
+	if err != nil || !r.Over || len(r.Records) != len(done.Records) {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
+	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -316,7 +316,7 @@ func TestKeysOfAClockAhead(t *testing.T) {
 				begun.Now = func() time.Time { return time.Now().Add(time.Hour) }
 				id := must(trial.Submit(t.Context(), begun, jurattest.Case(t)))
 				r := must(trial.Reopen(t.Context(), right.Ledger, id))
-				must(trial.Resume(t.Context(), config(right), r))
+				must(trial.Resume(t.Context(), config(right), r.ID, nil))
 				chain := must(right.Ledger.Chain(t.Context(), id))
 				inTime(t, right, chain...)
 			},

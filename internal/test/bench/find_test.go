@@ -80,7 +80,7 @@ func BenchmarkFind(b *testing.B) {
 	b.Cleanup(func() {
 		must.Want(b, keeper.Close(), nil)
 	})
-	held := must.Get(schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(string, int64) (trial.Config, error) { return deliberating(), nil }}))(b)
+	held := must.Get(schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(int64) trial.Config { return deliberating() }}))(b)
 	trials := must.Get(held.Trials(b.Context()))(b)
 	trusted := must.Get(h.Trust(b.Context()))(b)
 	reader := docket.Reader{Scope: find.Scope{All: true}}

@@ -480,7 +480,7 @@ func Sheet(ctx context.Context, l *ledger.Ledger, id string) (api.TrialSheet, er
 	if err != nil {
 		return api.TrialSheet{}, err
 	}
-	t.View.Check(t.Case)
+	t.Check(t.Case)
 	return SheetOf(t.View), nil
 }
 

@@ -122,7 +122,7 @@ func (h *hall) took(t *testing.T, what string, want ...string) {
 	h.heard = nil
 }
 
-func (h *hall) sit(string, int64) (trial.Config, error) {
+func (h *hall) sit(int64) trial.Config {
 	s := jurattest.Settings(jury.MajorityVote)
 	s.Collaborative = false
 	h.mu.Lock()
@@ -131,7 +131,7 @@ func (h *hall) sit(string, int64) (trial.Config, error) {
 	for range s.Seats {
 		jurors = append(jurors, &jurattest.Juror{Opinion: jurattest.Opine(h.finds, 90)})
 	}
-	return trial.Config{Settings: s, Jurors: jurors}, nil
+	return trial.Config{Settings: s, Jurors: jurors}
 }
 
 // teller is one of a process that starts.

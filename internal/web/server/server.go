@@ -45,11 +45,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"jurat/client/api"
 	"jurat/internal/court/acts"
 	"jurat/internal/court/llm"
 	"jurat/internal/court/schedule"
-	"jurat/internal/court/trial"
 	"jurat/internal/kit/webhook"
 	"jurat/internal/log/access"
 	"jurat/internal/log/installation"
@@ -167,10 +165,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 }
 
 func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
-	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks,
-		Sit: func(string, int64) (trial.Config, error) {
-			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
-		}})
+	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks})
 }
 
 // holdTrials holds trials until ctx ends or stop is called. stop waits until they have stopped and all watchers have their events.

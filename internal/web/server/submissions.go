@@ -114,7 +114,7 @@ func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submissio
 		return answer, err
 	}
 	answer = entryFor(c, &e)
-	answer.Votes, answer.Result = &t.Votes, &t.State.Result
+	answer.Votes, answer.Result = &t.Votes, &t.State().Result
 	return answer, nil
 }
 

@@ -65,9 +65,9 @@ func (g gated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 // withPanel seats a panel for each trial.
 func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror)) func(*server.Config) {
 	return func(c *server.Config) {
-		sit := func(string, int64) (trial.Config, error) {
+		sit := func(int64) trial.Config {
 			jurors, judge := panel()
-			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 		}
 		i := c.Installation
 		d := must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Vouch: i.Vouch, Sit: sit,
@@ -538,9 +538,9 @@ func TestWatchingEnds(t *testing.T) {
 // ends at once.
 func TestReasonsAreNotPublic(t *testing.T) {
 	r := start(t, func(c *server.Config) {
-		sit := func(_ string, spent int64) (trial.Config, error) {
+		sit := func(int64) trial.Config {
 			jurors, judge := jurattest.Panel()
-			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
+			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 		}
 		i := c.Installation
 		vouch := func(context.Context, ...*evidence.Record) error { return errors.New("/secret/path: permission denied") }

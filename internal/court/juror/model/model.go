@@ -30,7 +30,7 @@ type Config struct {
 	Model    llm.Model
 	Settings llm.Settings // the settings of Model; they give the price of a call
 	Prices   llm.Prices
-	Budget   *llm.Purse       // nil: no limit on costs
+	Budget   *llm.Purse       // needs a price; nil: no limit on costs
 	Now      func() time.Time // nil: time.Now
 
 	// Consequential reports whether a call has consequences, by its name. An answer that lists none of such calls is
@@ -48,18 +48,12 @@ type Juror struct {
 
 var _ jury.Juror = (*Juror)(nil)
 
-// New seats a model. It returns an error if c has no model, or has a budget and no price for the model.
-func New(c Config) (*Juror, error) {
-	if c.Model == nil {
-		return nil, errors.New("seating a model: there is none")
-	}
-	if _, priced := c.Prices.Of(c.Settings.Model); c.Budget != nil && !priced {
-		return nil, fmt.Errorf("seating a model: there is a budget, and no price for the model %q", c.Settings.Model)
-	}
+// New seats a model.
+func New(c Config) *Juror {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Juror{config: c, moved: map[evidence.Digest]bool{}}, nil
+	return &Juror{config: c, moved: map[evidence.Digest]bool{}}
 }
 
 // origin tells what the provider reported: the model, and its snapshot or other version.

@@ -196,16 +196,12 @@ func seat(t testing.TB, m llm.Model) *Juror {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var mu sync.Mutex
-	j, err := New(Config{Model: m, Settings: llm.Settings{Model: "model-1", MaxTokens: 500}, Prices: llm.Prices{{Model: "model-1", Rates: llm.Rates{Input: 1, Output: 10}}}, Now: func() time.Time {
+	return New(Config{Model: m, Settings: llm.Settings{Model: "model-1", MaxTokens: 500}, Prices: llm.Prices{{Model: "model-1", Rates: llm.Rates{Input: 1, Output: 10}}}, Now: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(7 * time.Millisecond)
 		return now
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
 }
 
 func effortOf(t testing.TB, o jury.Origin) jury.Effort {
