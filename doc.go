@@ -113,7 +113,6 @@
 //	docket        lists and views of records and trials
 //	openid        sign-in by a provider; openid/openidtest
 //	tracing       to an OpenTelemetry collector
-//	incident      the statement that tells people what happened
 //	openssl       what OpenSSL needs to check records
 //
 // Tools, internal/kit: cbor, jsonform and sigkey (one form each for CBOR, JSON and keys), plural (numbers and nouns), fault (a panic becomes

@@ -25,7 +25,6 @@ import (
 	"jurat/internal/log/ledger"
 	"jurat/internal/web/docket"
 	"jurat/internal/web/find"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/words"
 	"jurat/verify"
 )
@@ -82,7 +81,7 @@ func (c *recordsCmd) print(io stdio, list api.HitList, err error) error {
 		t.below(h.Agent != "", "", "it saw an act of the agent %q", h.Agent)
 		t.below(h.Why != "", yellow, "%s", h.Why)
 		if o := h.Outcome; o != nil {
-			t.below(true, "", "its trial: %s", incident.Outcome(o, words.English))
+			t.below(true, "", "its trial: %s", words.Outcome(o, words.English))
 		}
 		t.below(h.Line != "", "", "%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line)
 	}

@@ -20,7 +20,6 @@ import (
 	"jurat/internal/kit/plural"
 	"jurat/internal/log/installation"
 	"jurat/internal/log/ledger"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/words"
 	"jurat/jury"
 )
@@ -324,7 +323,7 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 			return hint(err, "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 		}
 		o := v.Outcome
-		err = c.answer(io, o, nil, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
+		err = c.answer(io, o, nil, func(p *printer) { p.text("", words.Outcome(o, words.English)) })
 		code := codeIf(o.Failed(), o.Passed()) // which no longer needs a person's decision
 		if err == nil && code == 0 && result.Offline && o.By == jury.ByJury {
 			code, err = c.rulesCode(io)

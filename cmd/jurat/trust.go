@@ -459,12 +459,12 @@ func (p *printer) card(file string, r *card.Report) {
 	p.line("%s: an agent card, %s", p.bold(file), r.Digest)
 	p.textIf(len(r.Signatures) == 0, "  ", "It has no signature.")
 	for i, s := range r.Signatures {
-		p.finding("  ", verify.Group{Finding: verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}})
+		p.finding("  ", words.Line{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason})
 		p.textIf(s.JKU != "", "    ", "It says where its key is to be found (%s). jurat did not follow it, because the author of the card wrote it.", inert(s.JKU))
 	}
 	for i, f := range []*card.Finding{r.Binding, r.Log} {
 		if f != nil {
-			p.finding("  ", verify.Group{Finding: verify.Finding{Status: f.Status, Guarantee: []verify.Guarantee{"its key", "the log"}[i], Reason: f.Reason}})
+			p.finding("  ", words.Line{Status: f.Status, Guarantee: []verify.Guarantee{"its key", "the log"}[i], Reason: f.Reason})
 		}
 	}
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")

@@ -18,7 +18,6 @@ import (
 	"jurat/internal/kit/fault"
 	"jurat/internal/kit/plural"
 	"jurat/internal/tap/observe"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/server"
 	"jurat/internal/web/words"
 	"jurat/verify"
@@ -215,8 +214,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p := newPrinter(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
-	p.text("  ", words.RestsOn(words.English, r))
-	for _, line := range words.Wanted(words.English, r) {
+	view := words.ViewOf(words.English, r)
+	p.text("  ", view.Rests)
+	for _, line := range view.Wanted {
 		p.text("  ", inert(line))
 	}
 	if r.Log != nil && r.Kind != verify.OneCheckpoint {
@@ -224,16 +224,15 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p.textIf(r.Policy == verify.Strict, "  ", "under the policy strict: all that such a file can have must be proved")
 	p.textIf(r.Mended, "  ", "%s", verify.MendedMeans)
-	if o := r.TrialOutcome; o != nil {
-		p.text("  ", incident.Outcome(o, words.English))
-	}
+	p.text("  ", view.Came)
 	p.statement(r.Statement)
-	for _, f := range r.Guarantees {
-		for i, g := range r.Grouped(f) {
-			p.finding(pick(i == 0, "  ", "    "), g) // others were found beside the answer
+	for _, f := range view.Guarantees {
+		p.finding("  ", f)
+		for _, other := range f.Others {
+			p.finding("    ", other)
 		}
 		if f.Guarantee == verify.Property {
-			p.first("      ", incident.Proofs(r, words.English), 20, "%s", "And %d more: see --json.")
+			p.first("      ", words.Proofs(r, words.English), 20, "%s", "And %d more: see --json.")
 		}
 	}
 	if r.Records > 0 { // otherwise it did not open
@@ -247,7 +246,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
 	}
 	p.times(r)
-	p.first("  ", words.Identities(words.English, r.Identities), 10, "%s", "%d more agents, reviewers and recorders signed (--json lists them).")
+	p.first("  ", view.Identities, 10, "%s", "%d more agents, reviewers and recorders signed (--json lists them).")
 	var changes []string
 	for _, c := range r.ToolsChanged {
 		changes = append(changes, c.InWords())
@@ -294,7 +293,7 @@ func momentOf(t trust.ProvedTime) string {
 }
 
 // finding prints one answer, and how many more records it is the answer for.
-func (p *printer) finding(indent string, f verify.Group) {
+func (p *printer) finding(indent string, f words.Line) {
 	text := pick(f.Record != "", "record "+f.Record+": ", "") + f.Reason + pick(f.More > 0, fmt.Sprintf(" (so for %d more; --json lists them)", f.More), "")
 	const column = 28 // after status and guarantee
 	for i, row := range wrap(inert(text), max(p.width-len(indent)-column, 40)) {
@@ -347,7 +346,7 @@ func (c *explainCmd) Run(io stdio) error {
 	if c.WhoSaid != nil {
 		return p.whoSaid(records, r.Answers(), *c.WhoSaid)
 	}
-	for _, paragraph := range incident.Site(c.Origin).Statement(records, r, words.Lang(c.Lang)) {
+	for _, paragraph := range words.Site(c.Origin).Statement(records, r, words.Lang(c.Lang)) {
 		p.text("", paragraph)
 		p.line("")
 	}
@@ -374,7 +373,7 @@ func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 		p.step(i+1, s, numbers)
 	}
 	for _, f := range asked {
-		p.finding("", report.Grouped(f)[0])
+		p.finding("", words.LineOf(words.English, report.Grouped(f)[0]))
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/court/subject"
 	"jurat/internal/web/docket"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/words"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -34,7 +33,7 @@ type Sealed struct {
 	Proved        *trust.TimeOf
 	Card          *subject.Card // of the agent that stands trial; nil: it is not shown here
 
-	site incident.Site
+	site words.Site
 }
 
 type Member struct {
@@ -56,7 +55,7 @@ type Link struct {
 
 // NewSealed makes the page of a record from a report on it, or on a file that contains it. For an act of a trial the
 // report should be on the trial, because a single act proves little. The statement names the page's address on site.
-func NewSealed(r *evidence.Record, report *verify.Report, site incident.Site) *Sealed {
+func NewSealed(r *evidence.Record, report *verify.Report, site words.Site) *Sealed {
 	s := &Sealed{Record: r, Report: report, site: site}
 	if t, is := report.TimeOf(r.Payload.RecordID); is {
 		s.Proved = &t

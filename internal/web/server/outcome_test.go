@@ -21,7 +21,6 @@ import (
 	"jurat/internal/log/access"
 	"jurat/internal/log/erasure"
 	"jurat/internal/test/must"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/portal/visit"
 	"jurat/internal/web/server"
 	"jurat/internal/web/words"
@@ -128,7 +127,7 @@ func (d *decidedTrial) statement(l words.Lang) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		b := must.Get(evidence.ParseBundle([]byte(d.file)))(t)
-		return incident.Site("").Statement(b.Records, d.report, l)[0]
+		return words.Site("").Statement(b.Records, d.report, l)[0]
 	}
 }
 

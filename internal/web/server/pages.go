@@ -23,7 +23,6 @@ import (
 	"jurat/internal/log/access"
 	"jurat/internal/log/ledger/brief"
 	"jurat/internal/web/find"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/openssl"
 	"jurat/internal/web/pages"
 	"jurat/internal/web/words"
@@ -167,11 +166,11 @@ func (s *Server) recordPage(r *http.Request, c *Caller) (pages.Page, error) {
 }
 
 // site is the address under which others reach the pages; "": the server knows none.
-func (s *Server) site() incident.Site {
+func (s *Server) site() words.Site {
 	if len(s.config.Origins) == 0 {
 		return ""
 	}
-	return incident.Site(s.config.Origins[0])
+	return words.Site(s.config.Origins[0])
 }
 
 func (s *Server) byDigest(r *http.Request, c *Caller) (pages.Page, error) {

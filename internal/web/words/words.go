@@ -6,6 +6,10 @@
 // value is written {so}. A text is a whole sentence, or a whole clause if the language can join clauses without inflection, so that the
 // translator decides word order and cases, not the program. Lines that begin with # are notes.
 //
+// Above the texts stand the sentences. A View is a report in words. A statement tells a person who was not there what an agent said, when, under
+// which configuration, and how far that is proved. It asserts only what the report proves: other content is called unproved, or attributed ("it
+// claims"), and what is refuted is called false. Text from the records is quoted, so that no reader takes it for a sentence of the statement.
+//
 // Tests demand the same keys and places in every language, and that something asks for each key.
 package words
 
@@ -203,17 +207,6 @@ func Seen(l Lang, list []verify.Seen) []string {
 	return said
 }
 
-// Identities says who stands behind the signatures of agents, reviewers and recorders, and by whose word. Those of a jury are the operator's.
-func Identities(l Lang, list []trust.Identified) []string {
-	var said []string
-	for i := range list {
-		if role := list[i].Role; role == evidence.RoleAgent || role == evidence.RoleReviewer || role == evidence.RoleRecorder {
-			said = append(said, Identified(l, &list[i]))
-		}
-	}
-	return said
-}
-
 // Identified says who stands behind a signature, and by whose word.
 func Identified(l Lang, i *trust.Identified) string {
 	t := Of(l)
@@ -245,29 +238,6 @@ func RestsOn(l Lang, r *verify.Report) string {
 		parts = append(parts, t.Say("basis.keys", "who", t.keys(b)), t.Say("basis.time", "whose", t.orOpen("basis.time."+string(b.Time))))
 	}
 	return strings.Join(append(parts, t.Say("basis.log", "who", t.orOpen("basis.log."+string(b.Log)))), t.Say("statement.between"))
-}
-
-// Wanted says what the reader demanded of the basis, and which parts of that are not met. It is empty if nothing was demanded.
-func Wanted(l Lang, r *verify.Report) []string {
-	t, d := Of(l), r.Demanded
-	if d == nil {
-		return nil
-	}
-	var said []string
-	if d.File != nil {
-		said = append(said, t.Say("basis.file", "name", d.File.Name, "fingerprint", d.File.Fingerprint))
-	}
-	if d.Level != "" {
-		said = append(said, t.Say("basis.demanded", "level", cmp.Or(t.Say("basis.need."+string(d.Level)), string(d.Level))))
-	}
-	if r.Basis != nil && len(r.Basis.Unmet) > 0 {
-		var parts []string
-		for _, p := range r.Basis.Unmet {
-			parts = append(parts, t.Say("basis.part."+string(p)))
-		}
-		said = append(said, t.Say("basis.unmet", "parts", strings.Join(parts, ", ")))
-	}
-	return said
 }
 
 func (t Texts) level(outcome verify.Status, l verify.Level) string {

@@ -24,7 +24,6 @@ import (
 	"jurat/examples"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/pages"
 	"jurat/internal/web/portal/visit"
 	"jurat/internal/web/words"
@@ -274,7 +273,7 @@ func TestEveryValueHasAName(t *testing.T) {
 }
 
 // users are the folders whose code asks for texts.
-var users = []string{".", "../incident", "../pages", "../portal", "../portal/visit", "../../../cmd/jurat"}
+var users = []string{".", "../pages", "../portal", "../portal/visit", "../../../cmd/jurat"}
 
 var inTemplate = regexp.MustCompile(`\bt "([^"]+)"`)
 
@@ -467,7 +466,8 @@ func TestWhatAProofRestsOnInWords(t *testing.T) {
 		for i := range bases {
 			bases[i].Unmet = []verify.Part{verify.PartKeys}
 			r := &verify.Report{Kind: verify.OneRecord, Outcome: verify.NotProved, Basis: &bases[i], Demanded: &verify.Demanded{Need: verify.Need{Level: bases[i].Level}}}
-			said := words.RestsOn(lang, r) + strings.Join(words.Wanted(lang, r), "")
+			view := words.ViewOf(lang, r)
+			said := view.Rests + strings.Join(view.Wanted, "")
 			if other, twice := seen[said]; twice || strings.ContainsAny(said, "{}") || strings.Contains(said, string(verify.LevelQualified)) {
 				t.Errorf("%s: %+v and %+v: %s", lang, bases[i], other, said)
 			}
@@ -660,7 +660,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		}
 		compare(t, "a record in the portal", l, lines(records[0].Lines), findings(records[0].Lines))
 
-		statement := strings.Join(incident.Site("").Statement(bundle.Records, report, l), "\n")
+		statement := strings.Join(words.Site("").Statement(bundle.Records, report, l), "\n")
 		for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
 			if name := words.Of(l)["guarantee."+string(g)]; !strings.Contains(statement, "\n"+name) {
 				t.Errorf("the statement in %s does not contain %q:\n%s", l, name, statement)
@@ -686,14 +686,14 @@ func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visi
 	return v
 }
 
-func lines(list []visit.Line) (all []shown) {
+func lines(list []words.Line) (all []shown) {
 	for _, l := range list {
 		all = append(all, shown{l.Said, l.Name, l.Asks})
 	}
 	return all
 }
 
-func findings(list []visit.Line) (all []verify.Finding) {
+func findings(list []words.Line) (all []verify.Finding) {
 	for _, l := range list {
 		all = append(all, verify.Finding{Guarantee: l.Guarantee, Status: l.Status})
 	}

@@ -13,45 +13,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/words"
 	"jurat/verify"
 )
 
-// A View is a report in words.
+// A View is a report in words, and what the portal shows of the file besides. Its Identities also say from where recorders saw, and what the other
+// files show of the same exchanges.
 type View struct {
-	Name       string        `json:"name"`
-	Kind       string        `json:"kind"`
-	Outcome    verify.Status `json:"outcome"`
-	Said       string        `json:"said"`    // the outcome in words
-	Came       string        `json:"came"`    // a trial's outcome, in words; "": not a trial, or not proved
-	Rests      string        `json:"rests"`   // on whose word the proof rests; "": not said of such a file
-	Wanted     []string      `json:"wanted"`  // what the visitor's policy demands, and what of it is not met
-	Changed    []string      `json:"changed"` // of a refuted file: which records are not what they were, and who said them
-	Trusted    bool          `json:"trusted"`
-	Trust      string        `json:"trust"`
-	Records    int           `json:"records"`
-	Mended     bool          `json:"mended"` // the file was not in canonical form
-	Shown      int           `json:"shown"`  // how many records can be shown
-	Origin     string        `json:"origin"`
-	Size       int64         `json:"size"` // of the log, if an origin is given
-	Guarantees []Line        `json:"guarantees"`
-	Identities []string      `json:"identities"` // who stands behind the signatures of agents, reviewers and recorders, from where recorders saw, and what the other files show of the same exchanges
-	NotShown   []string      `json:"not_shown"`
-	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
-}
-
-// A Line is the answer for one guarantee.
-type Line struct {
-	Guarantee verify.Guarantee `json:"guarantee"`
-	Name      string           `json:"name"`
-	Asks      string           `json:"asks"`
-	Status    verify.Status    `json:"status"`
-	Said      string           `json:"said"`
-	Reason    string           `json:"reason"`
-	Record    string           `json:"record"` // "": all records
-	More      int              `json:"more"`   // how many further findings say the same
-	Others    []Line           `json:"others"` // other findings, the first of each kind
+	*words.View
+	Name      string   `json:"name"`
+	Changed   []string `json:"changed"`   // of a refuted file: which records are not what they were, and who said them
+	Shown     int      `json:"shown"`     // how many records can be shown
+	Statement []string `json:"statement"` // empty: each record has its own, or there is none
 }
 
 // View shows the report on a file. It returns an error if the file was not verified.
@@ -60,30 +33,14 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, t := e.report, words.Of(lang)
-	view := &View{Name: e.name, Kind: t.Name("kind", string(r.Kind)), Outcome: r.Outcome, Said: t.Name("status", string(r.Outcome)), Trusted: r.Trust != "",
-		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen))}
-	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
-	if r.TrialOutcome != nil {
-		view.Came = incident.Outcome(r.TrialOutcome, lang)
-	}
+	r := e.report
+	view := &View{View: words.ViewOf(lang, r), Name: e.name, Shown: len(e.records), Changed: e.changed(lang)}
+	view.Identities = append(view.Identities, words.Seen(lang, r.Seen)...)
 	if r.Log != nil {
-		view.Origin, view.Size = r.Log.Origin, r.Log.Size
 		view.Identities = append(view.Identities, words.Exchanges(lang, v.exchanges, r.Log.Origin)...)
 	}
-	for _, f := range r.Guarantees {
-		groups := r.Grouped(f)
-		line := lineOf(lang, groups[0])
-		for _, other := range groups[1:] {
-			line.Others = append(line.Others, lineOf(lang, other))
-		}
-		view.Guarantees = append(view.Guarantees, line)
-	}
-	for _, item := range r.NotShown {
-		view.NotShown = append(view.NotShown, t.Name("not_shown", item))
-	}
 	if !e.left && len(e.records) > 0 && r.Kind != verify.ManyRecords {
-		view.Statement = incident.Site("").Statement(e.records, r, lang)
+		view.Statement = words.Site("").Statement(e.records, r, lang)
 	}
 	return view, nil
 }
@@ -95,30 +52,24 @@ func (v *Visit) verified(file int) (*examined, error) {
 	return v.files[file], nil
 }
 
-func lineOf(lang words.Lang, f verify.Group) Line {
-	t, g := words.Of(lang), string(f.Guarantee)
-	return Line{Guarantee: f.Guarantee, Name: t.Name("guarantee", g), Asks: t.Say("asks." + g), Status: f.Status,
-		Said: t.Name("status", string(f.Status)), Reason: words.Reason(lang, f.Finding), Record: f.Record, More: f.More}
-}
-
 // A RecordView is a record from the file, and what is proved of it.
 type RecordView struct {
-	Index     int      `json:"index"`
-	ID        string   `json:"id"`
-	Digest    string   `json:"digest"`
-	Action    string   `json:"action"`
-	Role      string   `json:"role"`
-	Actor     string   `json:"actor"`
-	Model     string   `json:"model"`
-	Version   string   `json:"version"`
-	Claimed   string   `json:"claimed"` // the time that the actor claims
-	Proved    string   `json:"proved"`  // the authority's time; "": none
-	Authority string   `json:"authority"`
-	Clock     string   `json:"clock"`
-	Lines     []Line   `json:"lines"`
-	Members   []Member `json:"members"`
-	Statement []string `json:"statement"` // if the file has several records
-	Signed    string   `json:"signed"`    // the exact signed bytes, which are UTF-8
+	Index     int          `json:"index"`
+	ID        string       `json:"id"`
+	Digest    string       `json:"digest"`
+	Action    string       `json:"action"`
+	Role      string       `json:"role"`
+	Actor     string       `json:"actor"`
+	Model     string       `json:"model"`
+	Version   string       `json:"version"`
+	Claimed   string       `json:"claimed"` // the time that the actor claims
+	Proved    string       `json:"proved"`  // the authority's time; "": none
+	Authority string       `json:"authority"`
+	Clock     string       `json:"clock"`
+	Lines     []words.Line `json:"lines"`
+	Members   []Member     `json:"members"`
+	Statement []string     `json:"statement"` // if the file has several records
+	Signed    string       `json:"signed"`    // the exact signed bytes, which are UTF-8
 }
 
 // A Member is one member of a payload.
@@ -158,11 +109,11 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 	}
 	for _, f := range e.report.Guarantees {
 		if slices.Contains(ofOneRecord, f.Guarantee) {
-			view.Lines = append(view.Lines, lineOf(lang, verify.Group{Finding: e.answers.For(f.Guarantee, p.RecordID)}))
+			view.Lines = append(view.Lines, words.LineOf(lang, verify.Group{Finding: e.answers.For(f.Guarantee, p.RecordID)}))
 		}
 	}
 	if e.report.Kind == verify.ManyRecords {
-		view.Statement = incident.Site("").Statement([]*evidence.Record{r}, e.report, lang)
+		view.Statement = words.Site("").Statement([]*evidence.Record{r}, e.report, lang)
 	}
 	return view
 }

@@ -217,7 +217,7 @@ func TestProofs(t *testing.T) {
 			if says := strings.Contains(strings.Join(shown[i].Statement, " "), sentence); says != (want == verify.Proved) {
 				t.Errorf("%s, record %d: %q", lang, i, shown[i].Statement)
 			}
-			at := slices.IndexFunc(shown[i].Lines, func(l visit.Line) bool { return l.Guarantee == verify.Property })
+			at := slices.IndexFunc(shown[i].Lines, func(l words.Line) bool { return l.Guarantee == verify.Property })
 			if at < 0 || shown[i].Lines[at].Status != want {
 				t.Errorf("%s, record %d, line %d: %+v", lang, i, at, shown[i].Lines)
 			}

@@ -1,4 +1,4 @@
-package incident_test
+package words_test
 
 import (
 	"context"
@@ -22,7 +22,6 @@ import (
 	"jurat/internal/court/trial"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
-	"jurat/internal/web/incident"
 	"jurat/internal/web/words"
 	"jurat/jury"
 	"jurat/verify"
@@ -60,7 +59,7 @@ func statement(r *evidence.Record, o verify.Options) string {
 }
 
 func statementIn(lang words.Lang, r *evidence.Record, o verify.Options) string {
-	return strings.Join(incident.Site("").Statement([]*evidence.Record{r}, verify.Record(r, o), lang), "\n\n")
+	return strings.Join(words.Site("").Statement([]*evidence.Record{r}, verify.Record(r, o), lang), "\n\n")
 }
 
 // eachLang runs a test in every language.
@@ -216,7 +215,7 @@ func TestStatementMakesHostileTextInert(t *testing.T) {
 	r, _ := sealedBy(t, h, p)
 	for _, o := range []verify.Options{h.Options(t), {}} {
 		eachLang(t, func(t *testing.T, lang words.Lang) {
-			for _, paragraph := range incident.Site("").Statement([]*evidence.Record{r}, verify.Record(r, o), lang) {
+			for _, paragraph := range words.Site("").Statement([]*evidence.Record{r}, verify.Record(r, o), lang) {
 				if i := strings.IndexFunc(paragraph, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
 					t.Errorf("character %+q in %q", paragraph[i:min(i+4, len(paragraph))], paragraph)
 				}
@@ -237,7 +236,7 @@ func tried(t *testing.T, h *jurattest.House, jurors []jury.Juror) *trial.Trial {
 func trialText(t *testing.T, lang words.Lang, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
 	t.Helper()
 	b := h.Bundle(t, records...)
-	return strings.Join(incident.Site("").Statement(b.Records, verify.Bundle(b, o), lang), "\n\n")
+	return strings.Join(words.Site("").Statement(b.Records, verify.Bundle(b, o), lang), "\n\n")
 }
 
 func TestStatementOfTrial(t *testing.T) {
@@ -337,7 +336,7 @@ func TestStatementNamesThePage(t *testing.T) {
 	report := verify.Bundle(b, h.Options(t))
 	judgment := b.Records[len(b.Records)-2]
 	for _, lang := range words.Langs() {
-		for _, site := range []incident.Site{"https://jurat.example", "https://jurat.example/"} {
+		for _, site := range []words.Site{"https://jurat.example", "https://jurat.example/"} {
 			want := "https://jurat.example/records/" + judgment.Payload.RecordID
 			for name, said := range map[string][]string{"trial": site.Statement(b.Records, report, lang), "record": site.OnRecord(judgment, report, lang)} {
 				if strings.Count(strings.Join(said, "\n"), want) != 1 {
@@ -345,11 +344,11 @@ func TestStatementNamesThePage(t *testing.T) {
 				}
 			}
 		}
-		if strings.Contains(strings.Join(incident.Site("").Statement(b.Records, report, lang), "\n"), "https://") {
+		if strings.Contains(strings.Join(words.Site("").Statement(b.Records, report, lang), "\n"), "https://") {
 			t.Errorf("in %s: the statement names a page of no site", lang)
 		}
 	}
-	must.Equal(t, incident.Site("https://jurat.example").Page("../sign-in?x=1#y"), "https://jurat.example/records/..%2Fsign-in%3Fx=1%23y")
+	must.Equal(t, words.Site("https://jurat.example").Page("../sign-in?x=1#y"), "https://jurat.example/records/..%2Fsign-in%3Fx=1%23y")
 }
 
 // TestFloodOfRecords: a statement on many unproved records takes time that grows linearly with their number. With
@@ -370,7 +369,7 @@ func TestFloodOfRecords(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	if got := len(incident.Site("").Statement(records, report, words.English)); got <= many {
+	if got := len(words.Site("").Statement(records, report, words.English)); got <= many {
 		t.Errorf("%d paragraphs on %d records", got, many)
 	}
 	if took := time.Since(start); took > time.Minute {
@@ -407,7 +406,7 @@ func TestStatementSaysWhatStandsBesideTheVerdict(t *testing.T) {
 		has(t, trialText(t, lang, moved, moved.Options(t), talked...), says["statement.must_see.turned_by_talk"], `"First"`, `"Third"`, `"now in Kassel"`,
 			says.Say("statement.talk", "changes", 2, "majority", 0, "conformity", "0.00"))
 		b := moved.Bundle(t, talked...)
-		if outcome := incident.Outcome(verify.Bundle(b, moved.Options(t)).TrialOutcome, lang); !strings.Contains(outcome, says["statement.must_see.turned_by_talk"]) {
+		if outcome := words.Outcome(verify.Bundle(b, moved.Options(t)).TrialOutcome, lang); !strings.Contains(outcome, says["statement.must_see.turned_by_talk"]) {
 			t.Errorf("the outcome does not say why a person must see it: %s", outcome)
 		}
 		for _, unproved := range []string{trialText(t, lang, moved, verify.Options{}, talked...), trialText(t, lang, moved, moved.Options(t), lying(t, moved, talked)...)} {
@@ -552,7 +551,7 @@ func TestProofsThatDoNotHold(t *testing.T) {
 			options verify.Options
 			says    int
 		}{"one that holds": {h.Options(t), 1}, "signed by a stranger": {jurattest.NewImpostor(t).Options(t), 0}} {
-			if said := incident.Proofs(verify.Record(carrying(r, good), c.options), lang); len(said) != c.says {
+			if said := words.Proofs(verify.Record(carrying(r, good), c.options), lang); len(said) != c.says {
 				t.Errorf("%s, %s: %s", lang, name, said)
 			}
 		}
@@ -636,7 +635,7 @@ func TestIndependentTimeIsNamed(t *testing.T) {
 	report.Times[0].Authority, report.Times[0].Clock = "the house", trust.OperatorClock
 	report.Times[0].Independent = &trust.ProvedTime{Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Authority: "the notary", Clock: trust.Independent}
 	for _, lang := range words.Langs() {
-		text := strings.Join(incident.Site("").Statement([]*evidence.Record{r}, report, lang), "\n")
+		text := strings.Join(words.Site("").Statement([]*evidence.Record{r}, report, lang), "\n")
 		notary, house := strings.Index(text, "the notary"), strings.Index(text, "the house")
 		if notary < 0 || house < notary || !strings.Contains(text, "2026-05-01T00:00:00Z") {
 			t.Errorf("%s: %s", lang, text)
@@ -734,7 +733,7 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 	first := map[words.Lang]string{words.English: "The outcome is unsafe_fail: so reviewer \"hana\" decided (approved with modifications). The jury had judged safe_pass with ",
 		words.Japanese: "結論は unsafe_fail", words.Russian: "Итог: unsafe_fail"}
 	for lang, begins := range first {
-		text := strings.Join(incident.Site("").Statement(b.Records, report, lang), "\n")
+		text := strings.Join(words.Site("").Statement(b.Records, report, lang), "\n")
 		if !strings.HasPrefix(text, begins) {
 			t.Errorf("%s begins with %.200s", lang, text)
 		}
@@ -744,12 +743,12 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 			}
 		}
 	}
-	text := strings.Join(incident.Site("").Statement(b.Records, report, words.English), "\n")
+	text := strings.Join(words.Site("").Statement(b.Records, report, words.English), "\n")
 	for _, want := range []string{"Records in the file: 16; of these, acts of the trial: 15, and by people who reviewed or delivered: 1.",
 		`"Second" (model scripted of script was asked for, and another answered: another-model)`, "The operator keeps keys with which acts are signed"} {
 		must.Contain(t, text, want)
 	}
-	without := strings.Join(incident.Site("").Statement(b.Records, verify.Bundle(b, verify.Options{}), words.English), "\n")
+	without := strings.Join(words.Site("").Statement(b.Records, verify.Bundle(b, verify.Options{}), words.English), "\n")
 	if strings.Contains(without, "The outcome is") || !strings.Contains(without, "Decisions by people on the verdict in this file: 1. What they come to is not stated") ||
 		!strings.Contains(without, "that this person decided so on that is not proved") {
 		t.Errorf("without trust: %s", without)
