@@ -475,44 +475,60 @@ func rulesInCode(t *testing.T) []string {
 	return slices.Compact(rules)
 }
 
-// TestFormatDocument compares the rules of reviews and chains in docs/format.md with those in the code.
+// TestFormatDocument compares the rules of reviews and chains, and of the reader's knowledge of the log, in docs/format.md with those in the code.
 func TestFormatDocument(t *testing.T) {
-	page := read(t, filepath.Join("..", "docs", "format.md"))
-	_, section, found := strings.Cut(page, "\n## Reviews and chains\n")
-	section, _, ended := strings.Cut(section, "\n## ")
-	if !found || !ended {
-		t.Fatal("docs/format.md has no section on reviews and chains")
-	}
-	code := read(t, "chain.go") + read(t, "review.go")
-	want := matches(regexp.MustCompile(`(?:c\.(?:refute|doubt|unsure|add)|contradicts)\([^"]*"([a-z-]+)"`), code)
-	got := []string{"rests"}
-	for _, table := range strings.Split(section, "\n| rule | ")[1:] { // the page has tables of other things, too
-		table, _, _ = strings.Cut(table, "\n\n")
-		got = append(got, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), table)...)
-	}
-	slices.Sort(got)
-	got = slices.Compact(got)
-	if len(want) == 0 {
-		t.Fatal("the code has no rules")
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rules (-code +page):\n%s", diff)
+	for heading, of := range map[string]struct{ code, calls string }{
+		"## Reviews and chains":                 {read(t, "chain.go") + read(t, "review.go"), `(?:c\.(?:refute|doubt|unsure|add)|contradicts)\([^"]*"([a-z-]+)"`},
+		"### The reader's knowledge of the log": {read(t, "knownlog.go"), `c\.(?:refute|doubt)\([^"]*"([a-z-]+)"`},
+	} {
+		section := formatSection(t, heading)
+		got := matches(regexp.MustCompile("otherwise it is N `(rests)`"), section)
+		for _, table := range strings.Split(section, "\n| rule | ")[1:] { // the page has tables of other things, too
+			table, _, _ = strings.Cut(table, "\n\n")
+			got = append(got, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), table)...)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(matches(regexp.MustCompile(of.calls), of.code), slices.Compact(got)); diff != "" {
+			t.Errorf("rules (-code +page):\n%s", diff)
+		}
 	}
 }
 
-// TestFormatDocumentOfKnownLog does the same for the rules on the reader's knowledge of the log.
-func TestFormatDocumentOfKnownLog(t *testing.T) {
-	page := read(t, filepath.Join("..", "docs", "format.md"))
-	_, section, found := strings.Cut(page, "\n### The reader's knowledge of the log\n")
-	section, _, ended := strings.Cut(section, "\n### ")
+// TestFormatDocumentOfGuarantees holds the table of guarantees in docs/format.md against what the vectors result in.
+func TestFormatDocumentOfGuarantees(t *testing.T) {
+	rows := map[verify.Guarantee][]string{}
+	for line := range strings.Lines(formatSection(t, "### Guarantees")) {
+		if cells := strings.Split(line, "|"); strings.HasPrefix(line, "| `") && len(cells) == 7 {
+			rows[verify.Guarantee(strings.Trim(cells[1], " `"))] = cells
+		}
+	}
+	must.Equal(t, len(rows), len(verify.Guarantees()))
+	three := rows[verify.Completeness][4] + rows[verify.Simultaneity][4] + rows[verify.Verdict][4]
+	for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity, verify.Verdict} {
+		rows[g][5] += three + rows[verify.Simultaneity][5]
+	}
+	for _, v := range readVectorManifest(t).Verifications {
+		if v.Report == nil {
+			continue
+		}
+		for _, f := range append(v.Report.Details, v.Report.Guarantees...) {
+			cell := map[verify.Status]int{verify.Refuted: 4, verify.NotProved: 5}[f.Status]
+			if cell > 0 && f.Rule != "" && f.Rule != "empty" && !strings.Contains(rows[f.Guarantee][cell], "`"+f.Rule+"`") {
+				t.Errorf("%s: the table does not say that %s is %s by %s", v.Name, f.Guarantee, f.Status, f.Rule)
+			}
+		}
+	}
+}
+
+// formatSection is a section of docs/format.md, without its heading.
+func formatSection(t *testing.T, heading string) string {
+	t.Helper()
+	_, section, found := strings.Cut(read(t, filepath.Join("..", "docs", "format.md")), "\n"+heading+"\n")
+	section, _, ended := strings.Cut(section, "\n"+strings.Fields(heading)[0]+" ")
 	if !found || !ended {
-		t.Fatal("docs/format.md has no section on the reader's knowledge of the log")
+		t.Fatalf("docs/format.md has no section %q", heading)
 	}
-	code := read(t, "knownlog.go")
-	want := matches(regexp.MustCompile(`c\.(?:refute|doubt)\([^"]*"([a-z-]+)"`), code)
-	if diff := cmp.Diff(want, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), section)); len(want) == 0 || diff != "" {
-		t.Errorf("rules (-code +page):\n%s", diff)
-	}
+	return section
 }
 
 func read(t *testing.T, name string) string {
