@@ -210,10 +210,10 @@ func (s *sighting) bundle(t *testing.T, h *jurattest.House) (*evidence.Bundle, *
 		records = append(records, h.Seal(t, payloadOf(t, observedCall("call-1", aTool, longContext, "{}"))))
 	}
 	act := s.act()
-	if s.first {
-		act.PreviousRecord = records[0].Digest
-	}
 	p := payloadOf(t, act)
+	if s.first {
+		p.PreviousRecord = records[0].Digest
+	}
 	if s.change != nil {
 		s.change(&p)
 	}
@@ -440,10 +440,11 @@ func TestSessionGrowsTheLog(t *testing.T) {
 		request := `{"model":"m","messages":[` + strings.Join(messages, ",") + `],"stream":false}`
 		act := observedCall(fmt.Sprint("call-", i), observe.OpenAIChat, request, anAnswer)
 		act.Request.Earlier = earlier
+		p := payloadOf(t, act)
 		if i > 0 {
-			act.PreviousRecord = records[i-1].Digest
+			p.PreviousRecord = records[i-1].Digest
 		}
-		records = append(records, h.Seal(t, payloadOf(t, act), "/request_body", "/response_body"))
+		records = append(records, h.Seal(t, p, "/request_body", "/response_body"))
 		earlier, longest = [][]byte{[]byte(request)}, max(longest, len(request))
 		messages = append(messages, `{"role":"assistant","content":"In Kassel."}`)
 	}

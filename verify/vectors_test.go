@@ -523,11 +523,9 @@ func TestFormatDocumentOfGuarantees(t *testing.T) {
 // formatSection is a section of docs/format.md, without its heading.
 func formatSection(t *testing.T, heading string) string {
 	t.Helper()
-	_, section, found := strings.Cut(read(t, filepath.Join("..", "docs", "format.md")), "\n"+heading+"\n")
-	section, _, ended := strings.Cut(section, "\n"+strings.Fields(heading)[0]+" ")
-	if !found || !ended {
-		t.Fatalf("docs/format.md has no section %q", heading)
-	}
+	_, section, _ := strings.Cut(read(t, filepath.Join("..", "docs", "format.md")), "\n"+heading+"\n")
+	section, _, found := strings.Cut(section, "\n"+strings.Fields(heading)[0]+" ")
+	must.Equal(t, found, true)
 	return section
 }
 
