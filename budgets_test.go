@@ -64,9 +64,8 @@ func TestBudgets(t *testing.T) {
 		return err
 	}))
 	for _, b := range budgets {
-		if has[b.what] > b.most || has[b.what] == 0 {
-			t.Errorf("%s: %d, and at most %d: take something away, or say in the commit why it is worth more", b.what, has[b.what], b.most)
-		}
+		must.Hold(t, has[b.what] <= b.most && has[b.what] != 0,
+			"%s: %d, and at most %d: take something away, or say in the commit why it is worth more", b.what, has[b.what], b.most)
 	}
 }
 

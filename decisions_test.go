@@ -42,9 +42,7 @@ func TestDecisionsStandInPackages(t *testing.T) {
 	_, table, found := strings.Cut(string(design), "\n## Decisions\n")
 	table, _, ended := strings.Cut(table, "\n## ")
 	rows := decisionRow.FindAllStringSubmatch(table, -1)
-	if !found || !ended || len(rows) < 20 {
-		t.Fatalf("docs/design.md has no table of decisions, or this test does not find it: %d rows", len(rows))
-	}
+	must.Need(t, found && ended && len(rows) >= 20, "docs/design.md has no table of decisions, or this test does not find it: %d rows", len(rows))
 	sections := sectionsOfModule(t)
 	for _, row := range rows {
 		folder := row[1]
@@ -60,9 +58,7 @@ func TestDecisionsStandInPackages(t *testing.T) {
 	}
 	for folder, list := range reference {
 		for _, section := range list {
-			if !take(sections[folder], section) {
-				t.Errorf("this test names %q, which is no section of %s, or a decision", section, folder)
-			}
+			must.Hold(t, take(sections[folder], section), "this test names %q, which is no section of %s, or a decision", section, folder)
 		}
 	}
 	for folder, left := range sections {

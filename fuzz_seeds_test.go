@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"jurat/internal/test/must"
 )
 
 // TestFuzzSeedsAreCommitted fails if a fuzz target has no committed seeds.
@@ -30,7 +32,5 @@ func TestFuzzSeedsAreCommitted(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || found < 20 {
-		t.Fatalf("found %d fuzz targets: %v", found, err)
-	}
+	must.Need(t, err == nil && found >= 20, "found %d fuzz targets: %v", found, err)
 }

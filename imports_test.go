@@ -198,12 +198,9 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		for _, path := range p.Imports {
-			if !allowed(importRules[i].may, path) {
-				t.Errorf("%s imports %s, which its rule does not allow: %s", p.ImportPath, path, importRules[i].why)
-			}
-			if slices.Contains(onlyInCommand, path) && !strings.HasPrefix(p.ImportPath, "jurat/cmd/") {
-				t.Errorf("%s imports %s: flags and signals are for commands", p.ImportPath, path)
-			}
+			must.Hold(t, allowed(importRules[i].may, path), "%s imports %s, which its rule does not allow: %s", p.ImportPath, path, importRules[i].why)
+			must.Hold(t, !slices.Contains(onlyInCommand, path) || strings.HasPrefix(p.ImportPath, "jurat/cmd/"),
+				"%s imports %s: flags and signals are for commands", p.ImportPath, path)
 		}
 	}
 }
@@ -212,18 +209,15 @@ func TestImports(t *testing.T) {
 func TestUnsafeStoresAreForTests(t *testing.T) {
 	found := must.Get(exec.Command("grep", "-rl", "--include=*.go", "sqlite.UnsafeCreate(", ".").Output())(t)
 	for file := range strings.FieldsSeq(string(found)) {
-		if !strings.HasSuffix(file, "_test.go") && file != "./internal/test/jurattest/jurattest.go" {
-			t.Errorf("%s makes a log that may be lost", file)
-		}
+		must.Hold(t, strings.HasSuffix(file, "_test.go") || file == "./internal/test/jurattest/jurattest.go", "%s makes a log that may be lost", file)
 	}
 }
 
 func TestEveryImportRuleHasItsPackage(t *testing.T) {
 	packages := listPackages(t)
 	for _, r := range importRules {
-		if !slices.ContainsFunc(packages, func(p goPackage) bool { return p.ImportPath == r.folder }) {
-			t.Errorf("there is a rule for %s, but no such package", r.folder)
-		}
+		must.Hold(t, slices.ContainsFunc(packages, func(p goPackage) bool { return p.ImportPath == r.folder }),
+			"there is a rule for %s, but no such package", r.folder)
 	}
 }
 
@@ -236,9 +230,7 @@ func TestTourNamesEveryPackage(t *testing.T) {
 		if inside, is := strings.CutPrefix(path, "internal/"); is {
 			_, path, _ = strings.Cut(inside, "/") // the tour lists packages under their room
 		}
-		if !slices.Contains(words, path) {
-			t.Errorf("the tour in doc.go does not name %s", p.ImportPath)
-		}
+		must.Hold(t, slices.Contains(words, path), "the tour in doc.go does not name %s", p.ImportPath)
 	}
 }
 
@@ -256,9 +248,7 @@ func allowed(may []string, path string) bool {
 func listPackages(t *testing.T) []goPackage {
 	t.Helper()
 	packages := listed(t, os.Environ(), "./...")
-	if len(packages) < 10 {
-		t.Fatalf("go list found only %d packages", len(packages))
-	}
+	must.Need(t, len(packages) >= 10, "go list found only %d packages", len(packages))
 	return packages
 }
 
@@ -289,9 +279,8 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
 	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/jury", "jurat/verify/...", "jurat/reputation/...", "jurat/internal/tap/observe")
 	build.Env = browser()
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.Hold(t, err == nil, "%v\n%s", err, out)
 }
 
 func browser() []string { return append(os.Environ(), "GOOS=js", "GOARCH=wasm") }
@@ -302,12 +291,8 @@ func TestPortalProgramImports(t *testing.T) {
 	found := listed(t, browser(), "./internal/web/portal/verifier")
 	for _, p := range found {
 		for _, path := range p.Imports {
-			if !allowed(may, path) {
-				t.Errorf("%s imports %s: it must only pass the answers of package visit to the browser", p.ImportPath, path)
-			}
+			must.Hold(t, allowed(may, path), "%s imports %s: it must only pass the answers of package visit to the browser", p.ImportPath, path)
 		}
 	}
-	if len(found) != 1 {
-		t.Errorf("found %v", found)
-	}
+	must.Hold(t, len(found) == 1, "found %v", found)
 }

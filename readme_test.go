@@ -57,9 +57,8 @@ func TestREADME(t *testing.T) {
 			t.Errorf("%s:%d: nothing runs a block of %q", b.file, b.line, b.language)
 		}
 	}
-	if ran < 10 || at.url == "" {
-		t.Errorf("ran %d blocks of commands, the server at %q: the README has more, or this test does not find them", ran, at.url)
-	}
+	must.Hold(t, ran >= 10 && at.url != "",
+		"ran %d blocks of commands, the server at %q: the README has more, or this test does not find them", ran, at.url)
 }
 
 // model starts a model that answers every call of Chat Completions in the same way.
@@ -97,9 +96,8 @@ func (p *place) build(t *testing.T) {
 	tools := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(tools, "jurat"), "./cmd/jurat")
 	build.Dir = p.folder
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	command := fmt.Sprintf("#!/bin/sh\nif [ \"$1 $2\" = 'run ./cmd/jurat' ]; then shift 2; '%s/jurat' \"$@\" || exit 1; else exec '%s' \"$@\"; fi\n", tools, must.Get(exec.LookPath("go"))(t))
 	must.Do(t, os.WriteFile(filepath.Join(tools, "go"), []byte(command), 0o700))
 	p.tools = tools
@@ -138,9 +136,7 @@ func (p *place) serve(t *testing.T) string { // with a terminal, because the ser
 			p.url = string(m[1])
 			return strings.ReplaceAll(string(doc), p.url, shownURL)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the server does not say where it is:\n%s", doc)
-		}
+		must.Need(t, !time.Now().After(end), "the server does not say where it is:\n%s", doc)
 	}
 }
 
@@ -152,18 +148,14 @@ func TestGuideSendsTheSourcesExample(t *testing.T) {
 	sent := slices.ContainsFunc(readBlocks(t, "docs/guide.md"), func(b block) bool {
 		return b.language == "console" && strings.Contains(b.text, "--data '"+strings.TrimSpace(string(example))+"'")
 	})
-	if !sent {
-		t.Error("no command of the guide sends the example")
-	}
+	must.Hold(t, sent, "no command of the guide sends the example")
 }
 
 // TestREADMEPictures: the README's pictures exist, and are small enough to load fast.
 func TestREADMEPictures(t *testing.T) {
 	doc := must.Get(os.ReadFile("README.md"))(t)
 	shown := regexp.MustCompile(`!\[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(doc), -1)
-	if len(shown) < 2 {
-		t.Errorf("the README shows %d pictures", len(shown))
-	}
+	must.Hold(t, len(shown) >= 2, "the README shows %d pictures", len(shown))
 	for _, m := range shown {
 		picture, err := os.ReadFile(m[1])
 		if err != nil || len(picture) > 250_000 || http.DetectContentType(picture) != "image/png" {
@@ -197,9 +189,7 @@ func readBlocks(t *testing.T, file string) []block {
 			open = !open
 		}
 	}
-	if len(blocks) == 0 || open {
-		t.Fatalf("%s: %d blocks, and an unclosed fence: %v", file, len(blocks), open)
-	}
+	must.Need(t, len(blocks) != 0 && !open, "%s: %d blocks, and an unclosed fence: %v", file, len(blocks), open)
 	return blocks
 }
 
@@ -222,12 +212,9 @@ func (b block) run(t *testing.T, at *place) string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	if got := cmd.ProcessState.ExitCode(); strconv.Itoa(got) != want {
-		t.Fatalf("%s:%d: exit code %d, want %s:\n%s%s", b.file, b.line, got, want, out, &stderr)
-	}
+	must.Need(t, err == nil || errors.As(err, &exit), "%v", err)
+	got := cmd.ProcessState.ExitCode()
+	must.Need(t, strconv.Itoa(got) == want, "%s:%d: exit code %d, want %s:\n%s%s", b.file, b.line, got, want, out, &stderr)
 	return string(out)
 }
 
@@ -251,9 +238,7 @@ func (b block) isShortened(t *testing.T, output string) {
 			parts[j] = regexp.QuoteMeta(parts[j])
 		}
 		line := regexp.MustCompile("^" + strings.Join(parts, ".*") + " *$")
-		if !slices.ContainsFunc(lines, line.MatchString) {
-			t.Errorf("%s:%d shows a line that the commands do not print: %q", b.file, b.line+i, shown)
-		}
+		must.Hold(t, slices.ContainsFunc(lines, line.MatchString), "%s:%d shows a line that the commands do not print: %q", b.file, b.line+i, shown)
 	}
 }
 
@@ -295,9 +280,7 @@ func belongs(path string) bool {
 func TestFormatExamples(t *testing.T) {
 	page := string(must.Get(os.ReadFile("docs/format.md"))(t))
 	examples := regexp.MustCompile("(?s)`([^`\n]+)`[^`]*\n\n```[a-z]+\n(.+?)\n```\n").FindAllStringSubmatch(page, -1)
-	if len(examples) < 8 || len(examples) != strings.Count(page, "\n```\n") {
-		t.Fatalf("found %d examples with a file before them", len(examples))
-	}
+	must.Need(t, len(examples) >= 8 && len(examples) == strings.Count(page, "\n```\n"), "found %d examples with a file before them", len(examples))
 	dense := func(text string) string { return strings.Join(strings.Fields(strings.ReplaceAll(text, `\"`, `"`)), "") }
 	for _, example := range examples {
 		rest := dense(string(must.Get(os.ReadFile(example[1]))(t)))

@@ -37,9 +37,8 @@ func TestRelease(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("bash", "-c", "umask "+mask+" && exec scripts/release")
 		cmd.Dir, cmd.Env = repository, append(os.Environ(), env...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		must.Need(t, err == nil, "%v\n%s", err, out)
 		files := map[string][]byte{}
 		for path, content := range disktest.Files(t, filepath.Join(repository, "dist")) {
 			files[filepath.Base(path)] = content
@@ -47,17 +46,12 @@ func TestRelease(t *testing.T) {
 		return files
 	}
 	a := made(first, "0022", "TZ=Asia/Tokyo", "GOFLAGS=-buildvcs=false")
-	if err := os.WriteFile(filepath.Join(second, "docs", "private.md"), []byte("mine"), 0o600); err != nil { // it is in no release
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(second, "docs", "private.md"), []byte("mine"), 0o600)) // it is in no release
 	b := made(second, "0077", "TZ=America/St_Johns", "LC_ALL=C.UTF-8", "GOFLAGS=-tags=other", "GOAMD64=v2", "GOCACHE="+t.TempDir())
-	if names := slices.Sorted(maps.Keys(a)); len(names) != 13 || !slices.Equal(names, slices.Sorted(maps.Keys(b))) {
-		t.Fatalf("%q and %q", names, slices.Sorted(maps.Keys(b)))
-	}
+	names := slices.Sorted(maps.Keys(a))
+	must.Need(t, len(names) == 13 && slices.Equal(names, slices.Sorted(maps.Keys(b))), "%q and %q", names, slices.Sorted(maps.Keys(b)))
 	for name := range a {
-		if !bytes.Equal(a[name], b[name]) {
-			t.Errorf("%s differs from one release to the other", name)
-		}
+		must.Hold(t, bytes.Equal(a[name], b[name]), "%s differs from one release to the other", name)
 	}
 	dist, name := filepath.Join(first, "dist"), "jurat_"+tag+"_linux_amd64"
 	partsAreTrue(t, filepath.Join(dist, name+".cdx.json"), unpacked(t, a[name+".tar.gz"]), name)
@@ -70,9 +64,7 @@ func said(t *testing.T, dir string, words ...string) string {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", words, err, out)
-	}
+	must.Need(t, err == nil, "%v: %v\n%s", words, err, out)
 	return string(out)
 }
 
@@ -87,9 +79,8 @@ func unpacked(t *testing.T, archive []byte) map[string][]byte {
 			return files
 		}
 		must.Do(t, err)
-		if files[h.Name], err = io.ReadAll(r); err != nil || h.Uid != 0 || h.Uname != "" || h.Mode&0o022 != 0 {
-			t.Errorf("%+v, %v", h, err)
-		}
+		files[h.Name], err = io.ReadAll(r)
+		must.Hold(t, err == nil && h.Uid == 0 && h.Uname == "" && h.Mode&0o022 == 0, "%+v, %v", h, err)
 	}
 }
 
@@ -106,26 +97,19 @@ func partsAreTrue(t *testing.T, list string, files map[string][]byte, name strin
 			continue
 		}
 		deps++
-		if !bytes.Contains(text, fmt.Appendf(nil, "pkg:golang/%s@%s", words[1], words[2])) {
-			t.Errorf("the list of parts lacks %s %s", words[1], words[2])
-		}
-		if !bytes.Contains(files[name+"/THIRD-PARTY.txt"], fmt.Appendf(nil, "\n%s %s: ", words[1], words[2])) {
-			t.Errorf("THIRD-PARTY.txt lacks a licence of %s", words[1])
-		}
+		must.Hold(t, bytes.Contains(text, fmt.Appendf(nil, "pkg:golang/%s@%s", words[1], words[2])), "the list of parts lacks %s %s", words[1], words[2])
+		must.Hold(t, bytes.Contains(files[name+"/THIRD-PARTY.txt"], fmt.Appendf(nil, "\n%s %s: ", words[1], words[2])),
+			"THIRD-PARTY.txt lacks a licence of %s", words[1])
 	}
 	if deps < 10 || files[name+"/docs/private.md"] != nil || files[name+"/completions/_jurat"] == nil && files[name+"/completions/jurat.bash"] == nil {
 		t.Errorf("%d parts, files %q", deps, slices.Sorted(maps.Keys(files)))
 	}
 	library := os.Getenv("JURAT_TEST_CYCLONEDX")
-	if library == "" {
-		t.Fatal("JURAT_TEST_CYCLONEDX is not set: 'scripts/test release' installs the library")
-	}
+	must.Need(t, library != "", "JURAT_TEST_CYCLONEDX is not set: 'scripts/test release' installs the library")
 	wrong := filepath.Join(t.TempDir(), "wrong.json")
 	must.Do(t, os.WriteFile(wrong, bytes.Replace(text, []byte(`"library"`), []byte(`"liberty"`), 1), 0o600))
 	said(t, ".", "node", "testdata/release/validate.mjs", library, list)
-	if exec.Command("node", "testdata/release/validate.mjs", library, wrong).Run() == nil {
-		t.Error("the library accepts a list that is wrong")
-	}
+	must.Hold(t, exec.Command("node", "testdata/release/validate.mjs", library, wrong).Run() != nil, "the library accepts a list that is wrong")
 }
 
 // installs runs the README's commands, as a person would in the folder with the download. An archive that was changed is not installed.
@@ -137,14 +121,12 @@ func installs(t *testing.T, dist, name, tag string) {
 	t.Setenv("HOME", t.TempDir())
 	downloads := t.TempDir()
 	said(t, dist, "cp", name+".tar.gz", "SHA256SUMS", downloads)
-	if out := said(t, downloads, "bash", "-euc", "sha256sum"+commands); !strings.Contains(out, name+".tar.gz: OK") || !strings.Contains(out, "jurat "+tag+"\n") {
-		t.Error(out)
-	}
+	out := said(t, downloads, "bash", "-euc", "sha256sum"+commands)
+	must.Hold(t, strings.Contains(out, name+".tar.gz: OK") && strings.Contains(out, "jurat "+tag+"\n"), "%v", out)
 	must.Do(t, os.WriteFile(filepath.Join(downloads, name+".tar.gz"), []byte("another"), 0o644))
 	again := exec.Command("bash", "-euc", "sha256sum"+commands)
-	if again.Dir = downloads; again.Run() == nil {
-		t.Error("an archive that was changed is installed")
-	}
+	again.Dir = downloads
+	must.Hold(t, again.Run() != nil, "an archive that was changed is installed")
 }
 
 // runsAsContainer has Buildah make the image from an archive, without a network. In it a case is tried, and a server becomes ready, by the image's own health check.
@@ -170,9 +152,8 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 		all := within(words...)
 		cmd := exec.Command(all[0], all[1:]...)
 		out, _ := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
-			t.Errorf("%q ends with %d, want %d and %q:\n%s", words, cmd.ProcessState.ExitCode(), code, want, out)
-		}
+		must.Hold(t, cmd.ProcessState.ExitCode() == code && strings.Contains(string(out), want),
+			"%q ends with %d, want %d and %q:\n%s", words, cmd.ProcessState.ExitCode(), code, want, out)
 	}
 	const program = "/usr/local/bin/jurat"
 	run(0, "jurat "+tag+"\n", program, "version")
@@ -186,8 +167,6 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 	defer func() { _ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL); _ = server.Wait() }()
 	ready := within(program, "doctor", "--ready")
 	for end := time.Now().Add(time.Minute); exec.Command(ready[0], ready[1:]...).Run() != nil; time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the server does not become ready")
-		}
+		must.Need(t, !time.Now().After(end), "the server does not become ready")
 	}
 }

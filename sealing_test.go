@@ -52,17 +52,13 @@ func TestWhoSeals(t *testing.T) {
 		for _, method := range methodsUsed(t, p, exports) {
 			if may, watched := mayCall[method]; watched {
 				called[method] = append(called[method], p.ImportPath)
-				if !slices.Contains(may, p.ImportPath) {
-					t.Errorf("%s calls %s: acts are sealed by %v", p.ImportPath, method, may)
-				}
+				must.Hold(t, slices.Contains(may, p.ImportPath), "%s calls %s: acts are sealed by %v", p.ImportPath, method, may)
 			}
 		}
 	}
 	for method, may := range mayCall {
 		for _, path := range may {
-			if !slices.Contains(called[method], path) {
-				t.Errorf("%s is listed, but does not call %s: remove it from the list", path, method)
-			}
+			must.Hold(t, slices.Contains(called[method], path), "%s is listed, but does not call %s: remove it from the list", path, method)
 		}
 	}
 }
@@ -89,9 +85,8 @@ func methodsUsed(t *testing.T, p exportedPackage, exports map[string]string) []s
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
-	if _, err := config.Check(p.ImportPath, files, parsed, info); err != nil {
-		t.Fatal(err)
-	}
+	_, err := config.Check(p.ImportPath, files, parsed, info)
+	must.Need(t, err == nil, "%v", err)
 	var names []string
 	for _, used := range info.Uses {
 		if f, ok := used.(*types.Func); ok {

@@ -27,9 +27,8 @@ func python(t *testing.T) string {
 		t.Skipf("the second verifier cannot run: %v", err)
 	}
 	must.Do(t, err)
-	if _, err := os.ReadDir(secondVerifier); err != nil { // so that results of tests are kept only while its files stay the same
-		t.Fatal(err)
-	}
+	_, err = os.ReadDir(secondVerifier)
+	must.Need(t, err == nil, "%v", err) // so that results of tests are kept only while its files stay the same
 	return path
 }
 
@@ -37,15 +36,12 @@ func python(t *testing.T) string {
 // those of the manifests, which are those of package verify.
 func TestSecondVerifier(t *testing.T) {
 	manifests, err := filepath.Glob(filepath.Join("testdata", "vectors", "*", "manifest.json"))
-	if err != nil || len(manifests) != 3 {
-		t.Fatalf("manifests: %v, %v", manifests, err)
-	}
+	must.Need(t, err == nil && len(manifests) == 3, "manifests: %v, %v", manifests, err)
 	var output, complaints bytes.Buffer
 	run := exec.Command(python(t), append([]string{filepath.Join(secondVerifier, "vectors.py")}, manifests...)...)
 	run.Stdout, run.Stderr = &output, &complaints
-	if err := run.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, complaints.String())
-	}
+	err = run.Run()
+	must.Need(t, err == nil, "%v\n%s", err, complaints.String())
 	compared := map[string]bool{}
 	for lines := bufio.NewScanner(&output); lines.Scan(); {
 		var answer struct {
@@ -54,16 +50,12 @@ func TestSecondVerifier(t *testing.T) {
 			Found  struct{ Unsupported string }
 		}
 		must.Do(t, json.Unmarshal(lines.Bytes(), &answer))
-		if !answer.Agrees || (answer.Found.Unsupported != "") != isUnsupported(answer.Name) {
-			t.Errorf("%s: %+v", answer.Name, answer)
-		}
+		must.Hold(t, answer.Agrees && (answer.Found.Unsupported != "") == isUnsupported(answer.Name), "%s: %+v", answer.Name, answer)
 		compared[answer.Name] = true
 	}
 	for _, manifest := range manifests {
 		for _, name := range vectorNames(t, manifest) {
-			if !compared[name] {
-				t.Errorf("%s: %s was not looked at", manifest, name)
-			}
+			must.Hold(t, compared[name], "%s: %s was not looked at", manifest, name)
 		}
 	}
 }
@@ -118,9 +110,7 @@ func vectorNames(t *testing.T, manifest string) (names []string) {
 	for _, v := range m.Verifications {
 		names = append(names, v.Name)
 	}
-	if len(names) < 10 {
-		t.Fatalf("%s names only %d vectors", manifest, len(names))
-	}
+	must.Need(t, len(names) >= 10, "%s names only %d vectors", manifest, len(names))
 	return names
 }
 
@@ -135,9 +125,7 @@ func TestSecondVerifierFindsFaults(t *testing.T) {
 	}
 	run := exec.Command(python(t), filepath.Join(secondVerifier, "vectors.py"), filepath.Join(folder, "manifest.json"))
 	out, err := run.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `"agrees": false`) {
-		t.Errorf("%v\n%s", err, out)
-	}
+	must.Hold(t, err != nil && strings.Contains(string(out), `"agrees": false`), "%v\n%s", err, out)
 }
 
 // TestSecondVerifierCommand runs it as docs/format.md says, and compares its exit codes with the page.
@@ -164,11 +152,8 @@ func TestSecondVerifierCommand(t *testing.T) {
 		arguments := append([]string{filepath.Join(secondVerifier, "verify.py"), "--trust", filepath.Join(dir, tt.trust)}, tt.more...)
 		run := exec.Command(python(t), append(arguments, filepath.Join(dir, tt.file))...)
 		out, err := run.Output()
-		if run.ProcessState == nil {
-			t.Fatal(err)
-		}
-		if got := run.ProcessState.ExitCode(); got != tt.exit || !strings.Contains(string(out), tt.outcome) {
-			t.Errorf("%s: exit code %d, want %d\n%s", tt.file, got, tt.exit, out)
-		}
+		must.Need(t, run.ProcessState != nil, "%v", err)
+		got := run.ProcessState.ExitCode()
+		must.Hold(t, got == tt.exit && strings.Contains(string(out), tt.outcome), "%s: exit code %d, want %d\n%s", tt.file, got, tt.exit, out)
 	}
 }

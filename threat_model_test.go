@@ -27,19 +27,13 @@ func TestThreatModel(t *testing.T) {
 	doc := must.Get(os.ReadFile("docs/threat-model.md"))(t)
 	there := testsOfModule(t)
 	mentions := testMention.FindAllString(string(doc), -1)
-	if len(mentions) == 0 {
-		t.Fatal("the threat model names no test, or this test does not find them")
-	}
+	must.Need(t, len(mentions) != 0, "the threat model names no test, or this test does not find them")
 	slices.Sort(mentions)
 	for _, name := range slices.Compact(mentions) {
-		if !there[name] {
-			t.Errorf("the threat model names %s, but there is no such test", name)
-		}
+		must.Hold(t, there[name], "the threat model names %s, but there is no such test", name)
 	}
 	sections := adversary.FindAllStringSubmatchIndex(string(doc), -1)
-	if len(sections) == 0 {
-		t.Fatal("the threat model names no adversary")
-	}
+	must.Need(t, len(sections) != 0, "the threat model names no adversary")
 	for i, at := range sections {
 		end := len(doc)
 		if i+1 < len(sections) {
@@ -47,18 +41,11 @@ func TestThreatModel(t *testing.T) {
 		}
 		text := string(doc[at[0]:end])
 		title, _, _ := strings.Cut(text, "\n")
-		if got := string(doc[at[2]:at[3]]); got != fmt.Sprint(i+1) {
-			t.Errorf("%q has the number %s, want %d", title, got, i+1)
-		}
-		if !strings.Contains(text, "\n\nHolds ") {
-			t.Errorf("%q does not say what the adversary holds", title)
-		}
-		if !testMention.MatchString(text) {
-			t.Errorf("%q names no test", title)
-		}
-		if !strings.Contains(text, "Nothing catches") && !strings.Contains(text, "Nothing bounds") {
-			t.Errorf("%q does not say what no check catches", title)
-		}
+		got := string(doc[at[2]:at[3]])
+		must.Hold(t, got == fmt.Sprint(i+1), "%q has the number %s, want %d", title, got, i+1)
+		must.Hold(t, strings.Contains(text, "\n\nHolds "), "%q does not say what the adversary holds", title)
+		must.Hold(t, testMention.MatchString(text), "%q names no test", title)
+		must.Hold(t, strings.Contains(text, "Nothing catches") || strings.Contains(text, "Nothing bounds"), "%q does not say what no check catches", title)
 	}
 }
 

@@ -248,29 +248,21 @@ func TestEveryRuleOfAnchors(t *testing.T) {
 					at = proved.Time
 					day = int(at.Sub(jurattest.Start) / (24 * time.Hour))
 				}
-				if day != tt.want[i] || day > 0 && !at.Equal(on(day)) {
-					t.Errorf("record %d existed on day %d (%v), want %d", i, day, at, tt.want[i])
-				}
+				must.Hold(t, day == tt.want[i] && (day <= 0 || at.Equal(on(day))), "record %d existed on day %d (%v), want %d", i, day, at, tt.want[i])
 				if f := report.For(verify.Time, r.Payload.RecordID); rule == "" {
 					rule = f.Rule
 				}
 			}
 			if whole := report.Of(verify.Time); whole.Rule == "token" {
 				rule = "token"
-				if whole.Status != verify.Refuted {
-					t.Errorf("%+v", whole)
-				}
+				must.Hold(t, whole.Status == verify.Refuted, "%+v", whole)
 			}
-			if rule != tt.rule {
-				t.Errorf("rule %q, want %q: %+v", rule, tt.rule, report.Details)
-			}
-			if forked := report.Of(verify.Order); (forked.Rule == "fork") != strings.Contains(tt.name, "another history") {
-				t.Errorf("%+v", forked)
-			}
+			must.Hold(t, rule == tt.rule, "rule %q, want %q: %+v", rule, tt.rule, report.Details)
+			forked := report.Of(verify.Order)
+			must.Hold(t, (forked.Rule == "fork") == strings.Contains(tt.name, "another history"), "%+v", forked)
 			file := must.Get(a.b.Marshal())(t)
-			if again := check(t, file, a.o); fmt.Sprint(again.Times) != fmt.Sprint(report.Times) {
-				t.Errorf("as a file: %+v", again.Times)
-			}
+			again := check(t, file, a.o)
+			must.Hold(t, fmt.Sprint(again.Times) == fmt.Sprint(report.Times), "as a file: %+v", again.Times)
 		})
 	}
 }
@@ -294,15 +286,13 @@ func TestAnchorByTheOperatorsWord(t *testing.T) {
 	a := newAnchoring(t)
 	a.trust(a.first.trusted(trust.Independent, on(200)), a.second.trusted(trust.OperatorClock, time.Time{}))
 	report := verify.Bundle(a.b, a.o)
-	if at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID); !ok || !at.Time.Equal(on(1)) || at.Clock != trust.OperatorClock || at.Independent != nil {
-		t.Errorf("%+v", at)
-	}
+	at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID)
+	must.Hold(t, ok && at.Time.Equal(on(1)) && at.Clock == trust.OperatorClock && at.Independent == nil, "%+v", at)
 	a.beside(0, a.third, on(190))
 	a.trust(a.first.trusted(trust.Independent, on(200)), a.second.trusted(trust.OperatorClock, time.Time{}), a.third.trusted(trust.Independent, time.Time{}))
 	report = verify.Bundle(a.b, a.o)
-	if at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID); !ok || !at.Time.Equal(on(1)) || at.Clock != trust.Independent {
-		t.Errorf("with an independent one: %+v", at)
-	}
+	at, ok = report.TimeOf(a.b.Records[0].Payload.RecordID)
+	must.Hold(t, ok && at.Time.Equal(on(1)) && at.Clock == trust.Independent, "with an independent one: %+v", at)
 }
 
 // TestRevokedAndRenewed: a token of a revoked authority counts if a renewal proves that it is older than the theft of
@@ -332,12 +322,10 @@ func TestRevokedAndRenewed(t *testing.T) {
 			a.o.CRLs = []*x509.RevocationList{signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: on(290), NextUpdate: on(310),
 				RevokedCertificateEntries: []x509.RevocationListEntry{revocationOf(5, on(200), 1)}}, a.first.root, a.first.rootKey)}
 			report := verify.Bundle(a.b, a.o)
-			if got := report.Of(verify.Time); got.Rule != tt.rule || (got.Status == verify.Proved) != (tt.rule == "") {
-				t.Errorf("%+v, want rule %q", got, tt.rule)
-			}
-			if at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID); ok && (!at.Time.Equal(on(tt.day)) || at.Clock != tt.clock) {
-				t.Errorf("%+v, want day %d by a clock that is %s", at, tt.day, tt.clock)
-			}
+			got := report.Of(verify.Time)
+			must.Hold(t, got.Rule == tt.rule && (got.Status == verify.Proved) == (tt.rule == ""), "%+v, want rule %q", got, tt.rule)
+			at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID)
+			must.Hold(t, !ok || at.Time.Equal(on(tt.day)) && at.Clock == tt.clock, "%+v, want day %d by a clock that is %s", at, tt.day, tt.clock)
 		})
 	}
 }
@@ -377,16 +365,13 @@ func TestStrictThroughARenewal(t *testing.T) {
 			a.o.CRLs = append(a.o.CRLs, signList(t, &list, a.second.root, a.second.rootKey))
 			list.RevokedCertificateEntries = entries
 			a.o.CRLs = append(a.o.CRLs, signList(t, &list, a.first.root, a.first.rootKey))
-			if at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID); !ok || !at.Time.Equal(on(1)) {
-				t.Errorf("by default: %+v", at)
-			}
+			at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID)
+			must.Hold(t, ok && at.Time.Equal(on(1)), "by default: %+v", at)
 			a.o.Policy = verify.Strict
 			a.o.Before = on(2)
 			for _, g := range []verify.Guarantee{verify.Before, verify.Time} {
 				f := verify.Bundle(a.b, a.o).For(g, a.b.Records[0].Payload.RecordID)
-				if (f.Status == verify.Proved) != tt.want {
-					t.Errorf("%s: %+v", g, f)
-				}
+				must.Hold(t, (f.Status == verify.Proved) == tt.want, "%s: %+v", g, f)
 			}
 		})
 	}
@@ -399,9 +384,8 @@ func TestEveryByteOfAnAnchor(t *testing.T) {
 	changed := func(what string, bytes []byte, step int) {
 		for i := 0; i < len(bytes); i += step {
 			bytes[i] ^= 1
-			if at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID); ok && at.Time.Equal(on(1)) {
-				t.Errorf("%s, byte %d of %d: %+v", what, i, len(bytes), at)
-			}
+			at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID)
+			must.Hold(t, !ok || !at.Time.Equal(on(1)), "%s, byte %d of %d: %+v", what, i, len(bytes), at)
 			bytes[i] ^= 1
 		}
 	}
@@ -415,9 +399,8 @@ func TestEveryByteOfAnAnchor(t *testing.T) {
 	for i := range note {
 		note[i] ^= 1
 		a.b.Anchors[0].Checkpoint = string(note)
-		if at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID); ok {
-			t.Errorf("byte %d of the checkpoint: %+v", i, at)
-		}
+		at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID)
+		must.Hold(t, !ok, "byte %d of the checkpoint: %+v", i, at)
 		note[i] ^= 1
 	}
 }
@@ -432,16 +415,11 @@ func TestFloodOfAnchors(t *testing.T) {
 		a.beside(0, stranger, on(1).Add(time.Duration(n)*time.Second))
 	}
 	got := verify.Bundle(a.b, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID)
-	if got.Rule != "authority" || len(got.Reason) > 1000 || !strings.Contains(got.Reason, fmt.Sprintf("%d more", evidence.MaxAnchorTokens-1)) {
-		t.Errorf("%+v", got)
-	}
-	if _, err := a.b.Marshal(); err != nil {
-		t.Error(err)
-	}
+	must.Hold(t, got.Rule == "authority" && len(got.Reason) <= 1000 && strings.Contains(got.Reason, fmt.Sprintf("%d more", evidence.MaxAnchorTokens-1)),
+		"%+v", got)
+	must.Fail(t, nil)(a.b.Marshal())
 	a.beside(0, stranger, on(2))
-	if _, err := a.b.Marshal(); err == nil {
-		t.Error("a file with one more is written")
-	}
+	must.Refuse(t, "", "a file with one more is written")(a.b.Marshal())
 }
 
 // TestFloodOfGenerations: each generation stamps all that came before it, and a file may have very many over a very long checkpoint. What they
@@ -454,9 +432,8 @@ func TestFloodOfGenerations(t *testing.T) {
 	}
 	a.b.Anchors = []evidence.Anchor{one}
 	file := must.Get(a.b.Marshal())(t)
-	if got := check(t, file, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID); got.Rule != "authority" {
-		t.Errorf("%+v", got)
-	}
+	got := check(t, file, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID)
+	must.Hold(t, got.Rule == "authority", "%+v", got)
 }
 
 // TestIndependentTime: the report gives the earliest time, and the earliest one by an independent clock.
@@ -467,9 +444,7 @@ func TestIndependentTime(t *testing.T) {
 	o.Trust = withAuthority(o.Trust, root)
 	report := verify.Record(r, o)
 	at, ok := report.TimeOf(r.Payload.RecordID)
-	if !ok || at.Clock != trust.OperatorClock || !at.Time.Equal(jurattest.Start) {
-		t.Errorf("earliest %+v", at)
-	}
+	must.Hold(t, ok && at.Clock == trust.OperatorClock && at.Time.Equal(jurattest.Start), "earliest %+v", at)
 	if i := at.Independent; i == nil || i.Authority != "second" || i.Clock != trust.Independent || !i.Time.Equal(jurattest.Start.Add(time.Hour)) {
 		t.Errorf("independent %+v", i)
 	}
@@ -478,14 +453,11 @@ func TestIndependentTime(t *testing.T) {
 		t.Error(note)
 	}
 	doc, err := report.Marshal()
-	if err != nil || !strings.Contains(string(doc), `"independent": {`) {
-		t.Errorf("%v\n%s", err, doc)
-	}
+	must.Hold(t, err == nil && strings.Contains(string(doc), `"independent": {`), "%v\n%s", err, doc)
 
 	o.Trust.Authorities[0].Clock = trust.Independent
-	if at, _ := verify.Record(r, o).TimeOf(r.Payload.RecordID); at.Clock != trust.Independent || at.Independent != nil {
-		t.Errorf("independent from the first: %+v", at)
-	}
+	at, _ = verify.Record(r, o).TimeOf(r.Payload.RecordID)
+	must.Hold(t, at.Clock == trust.Independent && at.Independent == nil, "independent from the first: %+v", at)
 }
 
 // TestFuture: a token from after the moment of checking shows only that a clock is wrong.
@@ -503,9 +475,8 @@ func TestFuture(t *testing.T) {
 	} {
 		r, o := standalone(t, output("a"))
 		o.At = tt.at
-		if got := verify.Record(r, o).Of(verify.Time); got.Status != tt.status || got.Rule != tt.rule {
-			t.Errorf("at %v: %+v", tt.at, got)
-		}
+		got := verify.Record(r, o).Of(verify.Time)
+		must.Hold(t, got.Status == tt.status && got.Rule == tt.rule, "at %v: %+v", tt.at, got)
 	}
 	// The other token still counts.
 	r, o := standalone(t, output("a"))
@@ -513,9 +484,8 @@ func TestFuture(t *testing.T) {
 	r.Timestamps = []evidence.Timestamp{later, r.Timestamps[0]}
 	o.Trust, o.At = withAuthority(o.Trust, root), stamped
 	report := verify.Record(r, o)
-	if at, _ := report.TimeOf(r.Payload.RecordID); report.Of(verify.Time).Status != verify.Proved || at.Independent != nil {
-		t.Errorf("%+v, %+v", report.Of(verify.Time), at)
-	}
+	at, _ := report.TimeOf(r.Payload.RecordID)
+	must.Hold(t, report.Of(verify.Time).Status == verify.Proved && at.Independent == nil, "%+v, %+v", report.Of(verify.Time), at)
 }
 
 const day = 24 * time.Hour

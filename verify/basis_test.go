@@ -88,25 +88,20 @@ func TestWhatAProofRestsOn(t *testing.T) {
 		r, o := sure(t)
 		tt.change(t, r, &o)
 		b := verify.Record(r, o).Basis
-		if b.Level != tt.level || b.Keys != tt.keys || b.Time != tt.time || b.Log != tt.log {
-			t.Errorf("%s: %+v", tt.name, b)
-		}
+		must.Hold(t, b.Level == tt.level && b.Keys == tt.keys && b.Time == tt.time && b.Log == tt.log, "%s: %+v", tt.name, b)
 		for i, level := range verify.Levels() {
 			o.Need = verify.Need{Level: level}
 			report := verify.Record(r, o)
 			want := i <= slices.Index(verify.Levels(), tt.level)
-			if got := report.Outcome == verify.Proved; got != want || report.Demanded.Level != level {
-				t.Errorf("%s, for the level %s: %s, %+v", tt.name, level, report.Outcome, report.Basis)
-			}
+			got := report.Outcome == verify.Proved
+			must.Hold(t, got == want && report.Demanded.Level == level, "%s, for the level %s: %s, %+v", tt.name, level, report.Outcome, report.Basis)
 			counts := met[level]
 			counts[map[bool]int{true: 1}[want]]++
 			met[level] = counts
 		}
 	}
 	for _, level := range verify.Levels() {
-		if met[level][0] == 0 || met[level][1] == 0 {
-			t.Errorf("the level %s was met %d times, and not met %d times", level, met[level][1], met[level][0])
-		}
+		must.Hold(t, met[level][0] != 0 && met[level][1] != 0, "the level %s was met %d times, and not met %d times", level, met[level][1], met[level][0])
 	}
 }
 
@@ -144,9 +139,8 @@ func TestWordsThatAreNone(t *testing.T) {
 	r, o := sure(t)
 	for _, need := range []verify.Need{{Level: "best"}, {Keys: "mine"}, {Time: "noon"}, {Log: "seen"}} {
 		o.Need = need
-		if report := verify.Record(r, o); report.Outcome != verify.NotProved || len(report.Basis.Unmet) != 3 {
-			t.Errorf("%+v: %s, %+v", need, report.Outcome, report.Basis)
-		}
+		report := verify.Record(r, o)
+		must.Hold(t, report.Outcome == verify.NotProved && len(report.Basis.Unmet) == 3, "%+v: %s, %+v", need, report.Outcome, report.Basis)
 	}
 }
 
@@ -157,9 +151,8 @@ func TestEntriesAloneShowNobodyElse(t *testing.T) {
 	b, o := k.bundle(), k.Options(t)
 	o.Entries = strings.NewReader(string(k.entries(2)))
 	report := verify.Bundle(b, o)
-	if report.Of(verify.Completeness).Status != verify.Proved || report.Basis.Log != verify.LogAlone {
-		t.Errorf("%+v, %+v", report.Of(verify.Completeness), report.Basis)
-	}
+	must.Hold(t, report.Of(verify.Completeness).Status == verify.Proved && report.Basis.Log == verify.LogAlone,
+		"%+v, %+v", report.Of(verify.Completeness), report.Basis)
 }
 
 // TestATrialRestsOnItsOperator: the operator keeps the jury's keys, and the basis says whose they are, role by role.
@@ -174,9 +167,7 @@ func TestATrialRestsOnItsOperator(t *testing.T) {
 		}
 	}
 	report := verify.Bundle(b, o)
-	if report.Basis.Level != verify.LevelOperator || report.Basis.Keys != verify.KeysByOperator {
-		t.Errorf("%+v", report.Basis)
-	}
+	must.Hold(t, report.Basis.Level == verify.LevelOperator && report.Basis.Keys == verify.KeysByOperator, "%+v", report.Basis)
 	if p := report.Basis.Parties; len(p) < 3 || p[0] != (verify.Party{Role: evidence.RoleSubmitter, Custody: trust.ByOwner, By: trust.ByKey}) || p[1].Custody != trust.ByOperator {
 		t.Errorf("%+v", p)
 	}
@@ -187,9 +178,8 @@ func TestRefutedIsOnNobodysWord(t *testing.T) {
 	r, o := sure(t)
 	r.Log.Index++
 	o.Need.Level = verify.LevelSigned
-	if report := verify.Record(r, o); report.Outcome != verify.Refuted || report.Basis.Level != verify.LevelSigned {
-		t.Errorf("%s, %+v", report.Outcome, report.Basis)
-	}
+	report := verify.Record(r, o)
+	must.Hold(t, report.Outcome == verify.Refuted && report.Basis.Level == verify.LevelSigned, "%s, %+v", report.Outcome, report.Basis)
 }
 
 // TestSecondVerifierOnLevels: the second verifier finds the same basis and the same outcome for every weakness. Every level and every
@@ -210,12 +200,10 @@ func TestSecondVerifierOnLevels(t *testing.T) {
 			Outcome verify.Status
 			Basis   *verify.Basis
 		}
-		if err := json.Unmarshal([]byte(out), &found); err != nil {
-			t.Fatalf("%s: %v: %s", d.name, err, out)
-		}
-		if diff := cmp.Diff(d.report.Basis, found.Basis); diff != "" || found.Outcome != d.report.Outcome {
-			t.Errorf("%s: %s, want %s:\n%s", d.name, found.Outcome, d.report.Outcome, diff)
-		}
+		err := json.Unmarshal([]byte(out), &found)
+		must.Need(t, err == nil, "%s: %v: %s", d.name, err, out)
+		diff := cmp.Diff(d.report.Basis, found.Basis)
+		must.Hold(t, diff == "" && found.Outcome == d.report.Outcome, "%s: %s, want %s:\n%s", d.name, found.Outcome, d.report.Outcome, diff)
 	}
 }
 
@@ -281,20 +269,15 @@ func several(t *testing.T, files []demandedFile) []string {
 	var said bytes.Buffer
 	run.Stderr = &said
 	out, err := run.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, &said)
-	}
+	must.Need(t, err == nil, "%v: %s", err, &said)
 	var printed []string
 	for line := range bytes.Lines(out) {
 		var answer struct{ Out string }
-		if err := json.Unmarshal(line, &answer); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		err := json.Unmarshal(line, &answer)
+		must.Need(t, err == nil, "%v: %s", err, line)
 		printed = append(printed, answer.Out)
 	}
-	if len(printed) != len(files) {
-		t.Fatalf("%d answers to %d files: %s", len(printed), len(files), &said)
-	}
+	must.Need(t, len(printed) == len(files), "%d answers to %d files: %s", len(printed), len(files), &said)
 	return printed
 }
 
@@ -347,9 +330,7 @@ func TestALevelLowersNothingThatIsAsked(t *testing.T) {
 			if proved := report.Outcome == verify.Proved; proved != tt.proved || proved != (report.Of(tt.of).Status == verify.Proved) {
 				t.Errorf("%s, by %s: %s, %+v", tt.name, name, report.Outcome, report.Of(tt.of))
 			}
-			if slices.Contains(report.Uncounted, tt.of) {
-				t.Errorf("%s, by %s: the report says that %s does not count", tt.name, name, tt.of)
-			}
+			must.Hold(t, !slices.Contains(report.Uncounted, tt.of), "%s, by %s: the report says that %s does not count", tt.name, name, tt.of)
 		}
 	}
 }
@@ -366,18 +347,15 @@ func TestWhatIsAskedCountsOfEveryKind(t *testing.T) {
 	} {
 		o := h.Options(t)
 		o.Need.Level = verify.LevelSigned
-		if r := verified(o); r.Outcome != verify.Proved {
-			t.Errorf("%s, of which nothing more is asked: %+v", name, r.Guarantees)
-		}
+		r := verified(o)
+		must.Hold(t, r.Outcome == verify.Proved, "%s, of which nothing more is asked: %+v", name, r.Guarantees)
 		before := o
-		if before.Before = stamped; verified(before).Outcome != verify.NotProved {
-			t.Errorf("%s: it is not shown to be older than its stamp", name)
-		}
+		before.Before = stamped
+		must.Hold(t, verified(before).Outcome == verify.NotProved, "%s: it is not shown to be older than its stamp", name)
 		log := o
 		log.Entries = strings.NewReader("") // none
-		if r := verified(log); r.Outcome == verify.Proved {
-			t.Errorf("%s: the entries are not those of its log: %+v", name, r.Guarantees)
-		}
+		r = verified(log)
+		must.Hold(t, r.Outcome != verify.Proved, "%s: the entries are not those of its log: %+v", name, r.Guarantees)
 	}
 }
 
@@ -506,9 +484,7 @@ func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d: %v", lists[i], got.Exit, want[i], err)
 		}
 	}
-	if len(lines) != len(lists) || !slices.Contains(want, 0) || !slices.Contains(want, 3) {
-		t.Errorf("%d answers; %v", len(lines), want)
-	}
+	must.Hold(t, len(lines) == len(lists) && slices.Contains(want, 0) && slices.Contains(want, 3), "%d answers; %v", len(lines), want)
 }
 
 // A twoClocks is a record that the operator's authority stamped at stamped, and an independent one an hour later.
@@ -614,25 +590,22 @@ func TestTheOperatorsClockAnswersNothingUnderADemand(t *testing.T) {
 			c := newTwoClocks(t)
 			tt.change(t, c)
 			plain := verify.Record(c.record, c.o)
-			if f := plain.Of(tt.of); string(f.Status)+" "+f.Rule != tt.plain {
-				t.Errorf("%+v, want %s", f, tt.plain)
-			}
+			f := plain.Of(tt.of)
+			must.Hold(t, string(f.Status)+" "+f.Rule == tt.plain, "%+v, want %s", f, tt.plain)
 			for _, need := range []verify.Need{{Level: verify.LevelIndependent}, {Level: verify.LevelQualified}, {Time: verify.IndependentClock}, {Time: verify.QualifiedClock}} {
 				o := c.o
 				o.Need = need
 				report := verify.Record(c.record, o)
-				if f := report.Of(tt.of); string(f.Status)+" "+f.Rule != tt.demanded {
-					t.Errorf("%+v: %+v, want %s", need, f, tt.demanded)
-				}
+				f := report.Of(tt.of)
+				must.Hold(t, string(f.Status)+" "+f.Rule == tt.demanded, "%+v: %+v, want %s", need, f, tt.demanded)
 				if met := report.Outcome == verify.Proved; need.Level == verify.LevelIndependent && met != (plain.Basis.Level == verify.LevelIndependent) {
 					t.Errorf("the level is %q, and the demand %s: %+v", plain.Basis.Level, report.Outcome, report.Basis)
 				}
 			}
 			strict := c.o
 			strict.Policy = verify.Strict
-			if f := verify.Record(c.record, strict).Of(tt.of); f.Status == verify.Proved && tt.plain != tt.demanded {
-				t.Errorf("strict: %+v", f)
-			}
+			f = verify.Record(c.record, strict).Of(tt.of)
+			must.Hold(t, f.Status != verify.Proved || tt.plain == tt.demanded, "strict: %+v", f)
 		})
 	}
 }
@@ -651,16 +624,13 @@ func TestSecondVerifierOnClocks(t *testing.T) {
 	for i, out := range several(t, demanded) {
 		d := demanded[i]
 		var found verify.Report
-		if err := json.Unmarshal([]byte(out), &found); err != nil {
-			t.Fatalf("%s: %v: %s", d.name, err, out)
-		}
+		err := json.Unmarshal([]byte(out), &found)
+		must.Need(t, err == nil, "%s: %v: %s", d.name, err, out)
 		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Before} {
-			if a, b := d.report.Of(g), found.Of(g); a.Status != b.Status || a.Rule != b.Rule {
-				t.Errorf("%s: %+v, want %+v", d.name, b, a)
-			}
+			a, b := d.report.Of(g), found.Of(g)
+			must.Hold(t, a.Status == b.Status && a.Rule == b.Rule, "%s: %+v, want %+v", d.name, b, a)
 		}
-		if found.Outcome != d.report.Outcome || found.Basis.Level != d.report.Basis.Level {
-			t.Errorf("%s: %s on %q, want %s on %q", d.name, found.Outcome, found.Basis.Level, d.report.Outcome, d.report.Basis.Level)
-		}
+		must.Hold(t, found.Outcome == d.report.Outcome && found.Basis.Level == d.report.Basis.Level,
+			"%s: %s on %q, want %s on %q", d.name, found.Outcome, found.Basis.Level, d.report.Outcome, d.report.Basis.Level)
 	}
 }

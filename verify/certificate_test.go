@@ -269,19 +269,15 @@ func TestEveryRuleOfACertificate(t *testing.T) {
 			o = w.build(t, r, o, public)
 			report := verify.Record(r, o)
 			got := report.Of(verify.Authentication)
-			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
-				t.Errorf("%+v\nwant %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
-			}
-			if n := report.Of(verify.NonRepudiation); n.Status != tt.status || n.Rule != tt.rule {
-				t.Errorf("non-repudiation, with a key that its owner keeps: %+v", n)
-			}
+			must.Hold(t, got.Status == tt.status && got.Rule == tt.rule && strings.Contains(got.Reason, tt.says),
+				"%+v\nwant %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
+			n := report.Of(verify.NonRepudiation)
+			must.Hold(t, n.Status == tt.status && n.Rule == tt.rule, "non-repudiation, with a key that its owner keeps: %+v", n)
 			if (report.Outcome == verify.Proved) != (tt.status == verify.Proved) || (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) {
 				t.Errorf("outcome %s", report.Outcome)
 			}
 			if tt.judged {
-				if says := opensslVerifies(t, w); says != (tt.status == verify.Proved) {
-					t.Errorf("openssl verify: %v", says)
-				}
+				must.Equal(t, opensslVerifies(t, w), tt.status == verify.Proved, "openssl verify")
 			}
 		})
 	}
@@ -328,9 +324,7 @@ func opensslAccepts(t *testing.T, root *x509.Certificate, between []*x509.Certif
 func openssl(t *testing.T, dir string, args ...string) (said string, ok bool) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("openssl is not installed; this test compares certificate paths with it")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "openssl is not installed; this test compares certificate paths with it")
 		t.Skip("openssl is not installed; this test compares certificate paths with it")
 	}
 	cmd := exec.CommandContext(t.Context(), "openssl", args...)
@@ -390,9 +384,8 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 			dir := t.TempDir()
 			run := func(args ...string) {
 				t.Helper()
-				if _, ok := openssl(t, dir, args...); !ok {
-					t.Fatal("openssl failed")
-				}
+				_, ok := openssl(t, dir, args...)
+				must.Need(t, ok, "openssl failed")
 			}
 			for name, text := range map[string]string{"ca.cnf": opensslCA, "index.txt": "", "crlnumber": "01\n"} {
 				must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -430,9 +423,8 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 				list, err := trust.ParseCRL(read(name))
 				must.Do(t, err)
 				o.CRLs = []*x509.RevocationList{list}
-				if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != want || (got.Status == verify.Proved) != (want == "") {
-					t.Errorf("%s: %+v", name, got)
-				}
+				got := verify.Record(r, o).Of(verify.Authentication)
+				must.Hold(t, got.Rule == want && (got.Status == verify.Proved) == (want == ""), "%s: %+v", name, got)
 			}
 		})
 	}
@@ -459,12 +451,10 @@ func TestListedKeyTakesPrecedence(t *testing.T) {
 	o = w.build(t, r, o, public)
 	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.Keys = listed })
 	report := verify.Record(r, o)
-	if got := report.Of(verify.Authentication); got.Status != verify.Proved {
-		t.Errorf("%+v", got)
-	}
-	if got := report.Of(verify.NonRepudiation); got.Rule != "custody" {
-		t.Errorf("the key's own custody counts: %+v", got)
-	}
+	got := report.Of(verify.Authentication)
+	must.Hold(t, got.Status == verify.Proved, "%+v", got)
+	got = report.Of(verify.NonRepudiation)
+	must.Hold(t, got.Rule == "custody", "the key's own custody counts: %+v", got)
 }
 
 // TestCustodyOfCertifiedKeys: the reader says who keeps the keys that a CA certifies.
@@ -473,9 +463,8 @@ func TestCustodyOfCertifiedKeys(t *testing.T) {
 	w := newWorld()
 	w.trusted.Custody = trust.ByOperator
 	report := verify.Record(r, w.build(t, r, o, public))
-	if got := report.Of(verify.NonRepudiation); got.Status != verify.NotProved || got.Rule != "custody" || report.Outcome != verify.Proved {
-		t.Errorf("%s, %+v", report.Outcome, got)
-	}
+	got := report.Of(verify.NonRepudiation)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "custody" && report.Outcome == verify.Proved, "%s, %+v", report.Outcome, got)
 }
 
 // TestIdentity: each name has exactly one form in a certificate.
@@ -494,9 +483,8 @@ func TestIdentity(t *testing.T) {
 		r, o, public := certifiedRecord(t, output(name))
 		w := newWorld()
 		w.actor = want
-		if got := verify.Record(r, w.build(t, r, o, public)).Of(verify.Authentication); got.Status != verify.Proved {
-			t.Errorf("%q: %+v", name, got)
-		}
+		got := verify.Record(r, w.build(t, r, o, public)).Of(verify.Authentication)
+		must.Hold(t, got.Status == verify.Proved, "%q: %+v", name, got)
 	}
 }
 
@@ -517,9 +505,8 @@ func TestWeakCASignatures(t *testing.T) {
 		signer.SignatureAlgorithm = tt.algorithm
 		r.Certificates = [][]byte{certify(t, &signer, public, root, key).Raw}
 		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs[0].Certificate = root.Raw })
-		if got := verify.Record(r, o).Of(verify.Authentication); (got.Status == verify.Proved) != tt.proved {
-			t.Errorf("%s: %+v", tt.algorithm, got)
-		}
+		got := verify.Record(r, o).Of(verify.Authentication)
+		must.Hold(t, (got.Status == verify.Proved) == tt.proved, "%s: %+v", tt.algorithm, got)
 	}
 }
 
@@ -552,13 +539,11 @@ func TestStrict(t *testing.T) {
 		}
 		o.Policy = verify.Strict
 		report := verify.Record(r, o)
-		if want := map[bool]verify.Status{true: verify.Proved, false: verify.NotProved}[test.rule == nil]; report.Outcome != want || report.Policy != verify.Strict || len(report.Uncounted) > 0 {
-			t.Errorf("%s: %+v", name, report)
-		}
+		want := map[bool]verify.Status{true: verify.Proved, false: verify.NotProved}[test.rule == nil]
+		must.Hold(t, report.Outcome == want && report.Policy == verify.Strict && len(report.Uncounted) <= 0, "%s: %+v", name, report)
 		for g, rule := range test.rule {
-			if f := report.Of(g); f.Rule != rule {
-				t.Errorf("%s: %+v", name, f)
-			}
+			f := report.Of(g)
+			must.Hold(t, f.Rule == rule, "%s: %+v", name, f)
 		}
 	}
 }

@@ -86,9 +86,7 @@ func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status veri
 	for _, f := range report.Details {
 		// The chains of these tests consist of steps without a model.
 		besides := f.Guarantee == verify.NonRepudiation || f.Guarantee == verify.Configuration && f.Rule == "unstated"
-		if !besides && (f.Guarantee != g || f.Rule != rule) {
-			t.Errorf("the report has a finding that the test did not cause: %+v", f)
-		}
+		must.Hold(t, besides || f.Guarantee == g && f.Rule == rule, "the report has a finding that the test did not cause: %+v", f)
 	}
 	must.Equal(t, report.Outcome, status)
 }
@@ -316,9 +314,8 @@ func TestUnboundChainContradictsItself(t *testing.T) {
 			tt.change(&p)
 			s.add(p)
 			got := s.report().Of(verify.Chain)
-			if got.Status != verify.Refuted || got.Rule != tt.rule || got.Record != s.records[tt.named].Payload.RecordID {
-				t.Errorf("%+v; want refuted by %q, naming record %d", got, tt.rule, tt.named)
-			}
+			must.Hold(t, got.Status == verify.Refuted && got.Rule == tt.rule && got.Record == s.records[tt.named].Payload.RecordID,
+				"%+v; want refuted by %q, naming record %d", got, tt.rule, tt.named)
 		})
 	}
 }
@@ -337,9 +334,8 @@ func TestParentsInACircle(t *testing.T) {
 	expect(t, s.report(), verify.Chain, verify.Refuted, "cycle", first)
 	s.add(request("c", "c3", "y", ""))
 	expect(t, s.report(), verify.Chain, verify.Proved, "", nil)
-	if got := s.report().Of(verify.Chain).Reason; !strings.Contains(got, "2 of them, by a request's id alone") {
-		t.Error(got)
-	}
+	got := s.report().Of(verify.Chain).Reason
+	must.Hold(t, strings.Contains(got, "2 of them, by a request's id alone"), "%v", got)
 }
 
 // TestRecordLeftOut removes each record of a chain in turn. The log's count shows the gap.
@@ -354,9 +350,7 @@ func TestRecordLeftOut(t *testing.T) {
 			}
 		}
 		got := s.reportOn(shown...).Of(verify.Chain)
-		if got.Status != verify.Refuted || got.Rule != "gap" || got.Record != shown[i].Payload.RecordID {
-			t.Errorf("record %d left out: %+v", i, got)
-		}
+		must.Hold(t, got.Status == verify.Refuted && got.Rule == "gap" && got.Record == shown[i].Payload.RecordID, "record %d left out: %+v", i, got)
 	}
 }
 
@@ -374,25 +368,21 @@ func TestChainRestsOnItsRecords(t *testing.T) {
 	parallel(s)
 	o := s.house.Options(t)
 	o.Trust.Logs = nil
-	if got := verify.Bundle(s.house.Bundle(t, s.records...), o).Of(verify.Chain); got.Status != verify.NotProved || got.Rule != "rests" {
-		t.Errorf("a log that the trust file does not name: %+v", got)
-	}
-	if got := verify.Bundle(s.house.Bundle(t, s.records...), verify.Options{}).Of(verify.Chain); got.Status != verify.NotProved || got.Rule != "rests" {
-		t.Errorf("no trust: %+v", got)
-	}
+	got := verify.Bundle(s.house.Bundle(t, s.records...), o).Of(verify.Chain)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "rests", "a log that the trust file does not name: %+v", got)
+	got = verify.Bundle(s.house.Bundle(t, s.records...), verify.Options{}).Of(verify.Chain)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "rests", "no trust: %+v", got)
 }
 
 // TestChainsAreNotAskedOfOthers: the guarantee does not apply to records without a chain, single records and trials.
 func TestChainsAreNotAskedOfOthers(t *testing.T) {
 	s := newStory(t)
 	s.add(output("a"))
-	if got := s.report().Of(verify.Chain); got.Reason != "not asked" {
-		t.Errorf("of an output: %+v", got)
-	}
+	got := s.report().Of(verify.Chain)
+	must.Hold(t, got.Reason == "not asked", "of an output: %+v", got)
 	r, o := standalone(t, step("a", "c1", 1, "1"))
-	if got := verify.Record(r, o).Of(verify.Chain); got.Reason != "not asked" {
-		t.Errorf("of one record: %+v", got)
-	}
+	got = verify.Record(r, o).Of(verify.Chain)
+	must.Hold(t, got.Reason == "not asked", "of one record: %+v", got)
 }
 
 // looked is how many time stamps of a record or checkpoint are checked at most.
@@ -406,13 +396,11 @@ func TestFloodOfTimestamps(t *testing.T) {
 	for len(r.Timestamps) < looked {
 		r.Timestamps = append(r.Timestamps, stranger.plain(t, r, on(1).Add(time.Duration(len(r.Timestamps))*time.Second)))
 	}
-	if got := verify.Record(r, o).Of(verify.Time); got.Status != verify.Proved {
-		t.Errorf("of %d: %+v", looked, got)
-	}
+	got := verify.Record(r, o).Of(verify.Time)
+	must.Hold(t, got.Status == verify.Proved, "of %d: %+v", looked, got)
 	r.Timestamps = append(r.Timestamps, stranger.plain(t, r, on(2)))
-	if got := verify.Record(r, o).Of(verify.Time); got.Status != verify.NotProved || got.Rule != "authority" || !strings.Contains(got.Reason, "none is checked") {
-		t.Errorf("of one more: %+v", got)
-	}
+	got = verify.Record(r, o).Of(verify.Time)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "authority" && strings.Contains(got.Reason, "none is checked"), "of one more: %+v", got)
 }
 
 // TestFloodOfReviews: the time for as many deliveries as reviews, and for reviews of reviews, grows linearly. With
@@ -432,9 +420,7 @@ func TestFloodOfReviews(t *testing.T) {
 	refuted := func(t *testing.T, records []*evidence.Record, first *evidence.Record) {
 		t.Helper()
 		got := verify.Bundle(&evidence.Bundle{Records: records}, verify.Options{}).Of(verify.HumanReview)
-		if got.Status != verify.Refuted || got.Rule != "approval" || got.Record != first.Payload.RecordID {
-			t.Errorf("%+v", got)
-		}
+		must.Hold(t, got.Status == verify.Refuted && got.Rule == "approval" && got.Record == first.Payload.RecordID, "%+v", got)
 	}
 	original := output("a")
 	original.Response = []byte(`"a"`)
@@ -468,9 +454,7 @@ func TestTimeline(t *testing.T) {
 		record  *evidence.Record
 		follows []string
 	}{{planner, nil}, {toolA, []string{id(planner)}}, {toolB, []string{id(planner)}}, {execution, []string{id(toolA), id(toolB)}}}
-	if len(got) != len(want) {
-		t.Fatalf("%d steps", len(got))
-	}
+	must.Need(t, len(got) == len(want), "%d steps", len(got))
 	for i, w := range want {
 		p, step := &w.record.Payload, got[i]
 		if step.RecordID != p.RecordID || step.Actor != p.AgentID || step.Action != p.ActionType || step.Role != evidence.RoleAgent ||
@@ -501,13 +485,9 @@ func TestTimelineFollowsTheGraph(t *testing.T) {
 		order = append(order, step.RecordID)
 	}
 	want := []string{a.Payload.RecordID, b.Payload.RecordID, c.Payload.RecordID, d.Payload.RecordID}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, order), "")
 	for i, loose := range []bool{false, false, true, true} {
-		if steps[i].ByNameOnly != loose {
-			t.Errorf("step %d: %+v", i+1, steps[i])
-		}
+		must.Hold(t, steps[i].ByNameOnly == loose, "step %d: %+v", i+1, steps[i])
 	}
 }
 
@@ -519,18 +499,16 @@ func TestTimelineOfACircle(t *testing.T) {
 		s.add(evidence.Payload{ActionType: evidence.HumanReview, RecordID: ids[0], ReviewerID: "r" + ids[0], Timestamp: "2026-01-01T00:00:00Z",
 			OriginalResponseID: ids[1], ApprovalStatus: evidence.Approved, ModifiedResponse: quoted("x")})
 	}
-	if steps := verify.Timeline(s.records, s.report().Answers().TimeOf); len(steps) != 2 || steps[0].RecordID != one {
-		t.Errorf("%+v", steps)
-	}
+	steps := verify.Timeline(s.records, s.report().Answers().TimeOf)
+	must.Hold(t, len(steps) == 2 && steps[0].RecordID == one, "%+v", steps)
 }
 
 func TestTimelineOfATrial(t *testing.T) {
 	s := newStory(t)
 	s.records = s.house.Try(t, jury.FinalJudge).Records
 	steps := verify.Timeline(s.records, s.report().Answers().TimeOf)
-	if len(steps) != len(s.records) || steps[0].Action != evidence.Submission || steps[len(steps)-1].Action != evidence.TrialClosing {
-		t.Errorf("%+v", steps)
-	}
+	must.Hold(t, len(steps) == len(s.records) && steps[0].Action == evidence.Submission && steps[len(steps)-1].Action == evidence.TrialClosing,
+		"%+v", steps)
 }
 
 func TestIntroduced(t *testing.T) {

@@ -306,9 +306,7 @@ func (s *telling) tame(m said) *evidence.Draft {
 	s.t.Helper()
 	doc := must.Get(json.Marshal(map[string]any(s.base("message"))))(s.t)
 	draft, err := evidence.ParseDraft(doc)
-	if err != nil {
-		s.t.Fatalf("%v: %v", err, m)
-	}
+	must.Need(s.t, err == nil, "%v: %v", err, m)
 	return draft
 }
 
@@ -500,9 +498,8 @@ func compareOver(t *testing.T, files []given) {
 			v.Trust = g.name + ".trust"
 			write(t, folder, v.Trust, g.trust)
 			var err error
-			if g.o.Trust, err = trust.Parse(g.trust); err != nil { // with its keys in the order in the file
-				t.Fatal(err)
-			}
+			g.o.Trust, err = trust.Parse(g.trust)
+			must.Need(t, err == nil, "%v", err) // with its keys in the order in the file
 		}
 		for i, file := range g.with {
 			v.With = append(v.With, fmt.Sprintf("%s.with-%d", g.name, i+1))
@@ -531,15 +528,9 @@ func compareOver(t *testing.T, files []given) {
 	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "vectors.py"), filepath.Join(folder, "manifest.json"))
 	run.Stderr = &complaints
 	out, err := run.Output()
-	if err != nil {
-		t.Errorf("%v\n%s", err, complaints.String())
-	}
-	if found := bytes.Count(out, []byte("\n")); found != len(files) {
-		t.Errorf("it judged %d files of %d", found, len(files))
-	}
-	if bytes.Contains(out, []byte(`"found": {"unsupported"`)) {
-		t.Error("the second verifier does not support this input")
-	}
+	must.Hold(t, err == nil, "%v\n%s", err, complaints.String())
+	must.Equal(t, bytes.Count(out, []byte("\n")), len(files), "it judged")
+	must.Hold(t, !bytes.Contains(out, []byte(`"found": {"unsupported"`)), "the second verifier does not support this input")
 }
 
 func write(t *testing.T, folder, name string, content []byte) {
@@ -558,9 +549,8 @@ func python(t *testing.T) string {
 		t.Skipf("the second verifier cannot run: %v", err)
 	}
 	must.Do(t, err)
-	if _, err := os.ReadDir(filepath.Join("..", "testdata", "second-verifier")); err != nil { // so that results of tests are kept only while its files stay the same
-		t.Fatal(err)
-	}
+	_, err = os.ReadDir(filepath.Join("..", "testdata", "second-verifier"))
+	must.Need(t, err == nil, "%v", err) // so that results of tests are kept only while its files stay the same
 	return path
 }
 
@@ -570,7 +560,5 @@ func TestSecondVerifierOnDeepFiles(t *testing.T) {
 	write(t, filepath.Dir(file), filepath.Base(file), []byte(`{"format":"jurat/bundle/v1","more":`+strings.Repeat("[", 300_000)+strings.Repeat("]", 300_000)+"}"))
 	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "verify.py"), file)
 	said, err := run.CombinedOutput()
-	if run.ProcessState == nil || run.ProcessState.ExitCode() != 2 || !strings.Contains(string(said), "nested too deep") {
-		t.Errorf("%v: %s", err, said)
-	}
+	must.Hold(t, run.ProcessState != nil && run.ProcessState.ExitCode() == 2 && strings.Contains(string(said), "nested too deep"), "%v: %s", err, said)
 }

@@ -231,9 +231,8 @@ func TestHonestThirdTrials(t *testing.T) {
 		records := c.thirdTrial()
 		o := c.house.Options(t)
 		b := c.house.Bundle(t, records...)
-		if r := verify.Bundle(b, o); r.Outcome != verify.Proved {
-			t.Errorf("trial %d: %s: %+v", i, r.Outcome, r.Details)
-		}
+		r := verify.Bundle(b, o)
+		must.Hold(t, r.Outcome == verify.Proved, "trial %d: %s: %+v", i, r.Outcome, r.Details)
 		for _, r := range records {
 			for _, word := range []string{`"repetition"`, `"turned_by_talk"`, `"one_extreme"`, `"judge_milder"`, `"abstained"`, `"afterTalk"`, `"fallback":true`, `"inconclusive":true`, `"reason":"invalid"`} {
 				if strings.Contains(string(r.Payload.Response), word) {
@@ -246,9 +245,7 @@ func TestHonestThirdTrials(t *testing.T) {
 		}
 		return givenBundle(t, fmt.Sprintf("third-%d", i), b, o)
 	})
-	if len(told) < 9 {
-		t.Errorf("the trials show only %v", told)
-	}
+	must.Hold(t, len(told) >= 9, "the trials show only %v", told)
 }
 
 // liesInside are forgeries whose outer layers are right.
@@ -321,9 +318,8 @@ func TestLiesInsideThirdTrials(t *testing.T) {
 		r := verify.Bundle(b, o)
 		got := r.Of(tt.guarantee)
 		t.Logf("%s: %s, %s %s %s: %s", tt.name, r.Outcome, tt.guarantee, got.Status, got.Rule, got.Reason)
-		if r.Outcome == verify.Proved || got.Status == verify.Proved || tt.rule != "" && got.Rule != tt.rule {
-			t.Errorf("%s: %s, %+v", tt.name, r.Outcome, r.Details)
-		}
+		must.Hold(t, r.Outcome != verify.Proved && got.Status != verify.Proved && (tt.rule == "" || got.Rule == tt.rule),
+			"%s: %s, %+v", tt.name, r.Outcome, r.Details)
 		return givenBundle(t, fmt.Sprintf("lie-%d", i), b, verify.Options{})
 	})
 }

@@ -211,9 +211,7 @@ func TestNameConstraintsAsOpenSSL(t *testing.T) {
 			}
 		}
 	}
-	if found[true] < 100 || found[false] < 100 {
-		t.Errorf("%d are proved, %d are not", found[true], found[false])
-	}
+	must.Hold(t, found[true] >= 100 && found[false] >= 100, "%d are proved, %d are not", found[true], found[false])
 }
 
 // A lineage is certificates from the root's to the signer's, each by the one before.
@@ -330,9 +328,8 @@ func TestPathsAsOpenSSL(t *testing.T) {
 		r, o, public := certifiedRecord(t, output("a"))
 		l := tt.make(t, public)
 		got := verify.Record(r, l.given(t, r, o)).Of(verify.Authentication)
-		if says := opensslAccepts(t, l[0], l[1:len(l)-1], nil, l[len(l)-1])[0]; says != tt.openssl || (got.Status == verify.Proved) != tt.proved {
-			t.Errorf("%s: openssl says %v, jurat %+v", tt.name, says, got)
-		}
+		says := opensslAccepts(t, l[0], l[1:len(l)-1], nil, l[len(l)-1])[0]
+		must.Hold(t, says == tt.openssl && (got.Status == verify.Proved) == tt.proved, "%s: openssl says %v, jurat %+v", tt.name, says, got)
 	}
 }
 

@@ -36,9 +36,7 @@ func TestParseCRL(t *testing.T) {
 	armoured := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 	for name, doc := range map[string][]byte{"DER": der, "PEM": armoured, "PEM after words": append([]byte("Revoked:\n"), armoured...)} {
 		list, err := trust.ParseCRL(doc)
-		if err != nil || len(list.RevokedCertificateEntries) != 1 {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, err == nil && len(list.RevokedCertificateEntries) == 1, "%s: %v", name, err)
 	}
 	for _, tt := range []struct {
 		name, says string
@@ -52,9 +50,7 @@ func TestParseCRL(t *testing.T) {
 		{"cut short", "malformed", der[:len(der)-1]},
 		{"too large", "want at most", append([]byte{0x30}, make([]byte, 16<<20)...)},
 	} {
-		if _, err := trust.ParseCRL(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %v; want an error about %q", tt.name, err, tt.says)
-		}
+		must.Refuse(t, tt.says, tt.name)(trust.ParseCRL(tt.doc))
 	}
 }
 
@@ -71,9 +67,7 @@ func FuzzParseCRL(f *testing.F) {
 		}
 		verify.Record(new(evidence.Record), verify.Options{At: stamped, CRLs: []*x509.RevocationList{list}})
 		again, err := trust.ParseCRL(list.Raw)
-		if err != nil || !bytes.Equal(again.Raw, list.Raw) {
-			t.Fatalf("Parse accepted the list, but the verifier refuses it: %v", err)
-		}
+		must.Need(t, err == nil && bytes.Equal(again.Raw, list.Raw), "Parse accepted the list, but the verifier refuses it: %v", err)
 	})
 }
 
@@ -164,9 +158,8 @@ func TestRevokedAuthority(t *testing.T) {
 				tt.change(list, &o)
 			}
 			got := verify.Record(r, o).Of(verify.Time)
-			if got.Rule != tt.rule || (got.Status == verify.Proved) != (tt.rule == "") || !strings.Contains(got.Reason, tt.says) {
-				t.Errorf("%+v; want rule %q, saying %q", got, tt.rule, tt.says)
-			}
+			must.Hold(t, got.Rule == tt.rule && (got.Status == verify.Proved) == (tt.rule == "") && strings.Contains(got.Reason, tt.says),
+				"%+v; want rule %q, saying %q", got, tt.rule, tt.says)
 		})
 	}
 }
@@ -180,9 +173,8 @@ func TestRevokedAuthorityBesideAnother(t *testing.T) {
 	o.CRLs = []*x509.RevocationList{signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped, NextUpdate: stamped.AddDate(0, 1, 0),
 		RevokedCertificateEntries: []x509.RevocationListEntry{revocationOf(6, stamped, 1)}}, root, rootKey)}
 	report := verify.Record(r, o)
-	if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Authority != "second" || report.Of(verify.Time).Status != verify.Proved {
-		t.Errorf("%+v, %+v", at, report.Of(verify.Time))
-	}
+	at, ok := report.TimeOf(r.Payload.RecordID)
+	must.Hold(t, ok && at.Authority == "second" && report.Of(verify.Time).Status == verify.Proved, "%+v, %+v", at, report.Of(verify.Time))
 }
 
 // TestAuthorityKnownTwice: the checker tries each authority in turn, until one accepts the token.
@@ -198,9 +190,8 @@ func TestAuthorityKnownTwice(t *testing.T) {
 			}
 		})
 		report := verify.Record(r, o)
-		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Authority != "itself" || report.Of(verify.Time).Status != verify.Proved {
-			t.Errorf("%+v, %+v", at, report.Of(verify.Time))
-		}
+		at, ok := report.TimeOf(r.Payload.RecordID)
+		must.Hold(t, ok && at.Authority == "itself" && report.Of(verify.Time).Status == verify.Proved, "%+v, %+v", at, report.Of(verify.Time))
 	}
 }
 
@@ -214,9 +205,8 @@ func TestWeakListSignature(t *testing.T) {
 	}{{x509.ECDSAWithSHA256, ""}, {x509.ECDSAWithSHA1, "revocation"}} {
 		template.SignatureAlgorithm = tt.algorithm
 		o.CRLs = []*x509.RevocationList{signList(t, template, root, rootKey)}
-		if got := verify.Record(r, o).Of(verify.Time); got.Rule != tt.rule {
-			t.Errorf("%s: %+v", tt.algorithm, got)
-		}
+		got := verify.Record(r, o).Of(verify.Time)
+		must.Hold(t, got.Rule == tt.rule, "%s: %+v", tt.algorithm, got)
 	}
 }
 
@@ -248,13 +238,10 @@ func TestKeyRevoked(t *testing.T) {
 			report := verify.Record(r, o)
 			for _, g := range []verify.Guarantee{verify.Authentication, verify.NonRepudiation} {
 				got := report.Of(g)
-				if tt.proved && got.Status != verify.Proved || !tt.proved && (got.Status != verify.NotProved || got.Rule != "revoked") {
-					t.Errorf("%+v", got)
-				}
+				must.Hold(t, (!tt.proved || got.Status == verify.Proved) && (tt.proved || got.Status == verify.NotProved && got.Rule == "revoked"), "%+v", got)
 			}
-			if got := report.Of(verify.Content); got.Status != verify.Proved {
-				t.Errorf("a revoked key must not change the answer on the content: %+v", got)
-			}
+			got := report.Of(verify.Content)
+			must.Hold(t, got.Status == verify.Proved, "a revoked key must not change the answer on the content: %+v", got)
 		})
 	}
 }
@@ -309,9 +296,7 @@ func TestRevokedLaterIsTold(t *testing.T) {
 // checkRevoked compares what a report of one signer says of its revocation; "": nothing.
 func checkRevoked(t *testing.T, report *verify.Report, want string) {
 	t.Helper()
-	if len(report.Identities) != 1 {
-		t.Fatalf("%+v", report.Identities)
-	}
+	must.Need(t, len(report.Identities) == 1, "%+v", report.Identities)
 	said, err := json.Marshal(report.Identities[0].Revoked)
 	if want == "" {
 		want = "null"
@@ -319,9 +304,7 @@ func checkRevoked(t *testing.T, report *verify.Report, want string) {
 		existed := must.Get(json.Marshal(report.Times[0].ProvedTime))(t)
 		want += `"existed":` + string(existed) + "}"
 	}
-	if err != nil || string(said) != want {
-		t.Errorf("%s, want %s: %v", said, want, err)
-	}
+	must.Hold(t, err == nil && string(said) == want, "%s, want %s: %v", said, want, err)
 }
 
 // TestKeyRevokedLaterIsTold: likewise of a key that the trust file lists.
@@ -346,9 +329,7 @@ func TestLatestOfSeveralIsTold(t *testing.T) {
 	a, b := evidence.DigestOf([]byte("a")), evidence.DigestOf([]byte("b"))
 	for _, order := range [][]time.Duration{{0, 1}, {1, 0}} {
 		got := trust.AddIdentified(nil, with(a, order[0]), with(b, 0), with(a, order[1]), trust.Identified{KeyID: a})
-		if len(got) != 2 || !got[0].Revoked.Existed.Time.Equal(stamped.Add(1)) {
-			t.Errorf("%+v", got)
-		}
+		must.Hold(t, len(got) == 2 && got[0].Revoked.Existed.Time.Equal(stamped.Add(1)), "%+v", got)
 	}
 }
 
@@ -473,9 +454,8 @@ func TestOldListForAuthority(t *testing.T) {
 	o.CRLs = []*x509.RevocationList{list}
 	for at, rule := range map[time.Time]string{stamped.AddDate(0, 0, 4): "", stamped.AddDate(0, 2, 0): "revocation"} {
 		o.At = at
-		if got := verify.Record(r, o).Of(verify.Time); got.Rule != rule {
-			t.Errorf("at %s: %+v, want rule %q", at, got, rule)
-		}
+		got := verify.Record(r, o).Of(verify.Time)
+		must.Hold(t, got.Rule == rule, "at %s: %+v, want rule %q", at, got, rule)
 	}
 }
 

@@ -48,9 +48,8 @@ func TestOneOwner(t *testing.T) {
 		m.Take(asked, "")
 		m.Take(answered, "")
 		r := m.Report()
-		if p := r.Pairs[0]; (p.Witnesses == 1) != c.one || c.one && p.Why[0].Rule != OneOwner {
-			t.Errorf("%s: %+v", name, p)
-		}
+		p := r.Pairs[0]
+		must.Hold(t, (p.Witnesses == 1) == c.one && (!c.one || p.Why[0].Rule == OneOwner), "%s: %+v", name, p)
 	}
 }
 
@@ -67,9 +66,8 @@ func TestManyEqualExchanges(t *testing.T) {
 	go func() { done <- m.Report() }()
 	select {
 	case r := <-done:
-		if 2*len(r.Pairs)+2*len(r.Differences)+len(r.Alone)+r.LeftOut < 2*each || r.LeftOut == 0 {
-			t.Errorf("%d pairs, %d differences, %d alone, %d left out of %d", len(r.Pairs), len(r.Differences), len(r.Alone), r.LeftOut, 2*each)
-		}
+		must.Hold(t, 2*len(r.Pairs)+2*len(r.Differences)+len(r.Alone)+r.LeftOut >= 2*each && r.LeftOut != 0,
+			"%d pairs, %d differences, %d alone, %d left out of %d", len(r.Pairs), len(r.Differences), len(r.Alone), r.LeftOut, 2*each)
 	case <-time.After(time.Minute):
 		t.Fatal("not compared after a minute")
 	}
@@ -103,9 +101,8 @@ func TestOneRecordInTwoFiles(t *testing.T) {
 		for _, s := range append(both, answered) {
 			m.Take(s, "")
 		}
-		if r := m.Report(); len(r.Pairs) != 1 || !r.Pairs[0].Proved || r.Pairs[0].Witnesses != 2 {
-			t.Errorf("%t: %+v", bareFirst, r.Pairs)
-		}
+		r := m.Report()
+		must.Hold(t, len(r.Pairs) == 1 && r.Pairs[0].Proved && r.Pairs[0].Witnesses == 2, "%t: %+v", bareFirst, r.Pairs)
 	}
 }
 
@@ -119,9 +116,7 @@ func TestTheTimeThatCounts(t *testing.T) {
 	inOrder := []*trust.ProvedTime{independent, lastly, own, later, nil}
 	for i, a := range inOrder {
 		for j, b := range inOrder {
-			if got := earlier(a, b); got != (i < j) {
-				t.Errorf("%d before %d: %t", i, j, got)
-			}
+			must.Equal(t, earlier(a, b), i < j, i, "before", j)
 		}
 	}
 }
@@ -133,9 +128,7 @@ func TestDetails(t *testing.T) {
 	admit := func(f Finding, reason string) {
 		t.Helper()
 		got, kept := d.admit(f)
-		if kept != (reason != "") || kept && got.Reason != reason {
-			t.Errorf("%+v: %+v, %v; want %q", f, got, kept, reason)
-		}
+		must.Hold(t, kept == (reason != "") && (!kept || got.Reason == reason), "%+v: %+v, %v; want %q", f, got, kept, reason)
 	}
 	admit(Finding{Content, NotProved, "", "r", "a long reason"}, "a long reason")
 	admit(Finding{Content, NotProved, "", "s", "a long reason"}, "a long reason") // a known reason takes no room
@@ -170,9 +163,8 @@ func TestLongWays(t *testing.T) {
 		last.Payload.ChainID = "c"
 		g := newGraph(records)
 		for n, r := range records {
-			if want := (thread{chain: "c"}); g.Threads[r] != want {
-				t.Fatalf("%s: record %d is of %+v", name, n, g.Threads[r])
-			}
+			want := (thread{chain: "c"})
+			must.Need(t, g.Threads[r] == want, "%s: record %d is of %+v", name, n, g.Threads[r])
 		}
 	}
 }
@@ -184,19 +176,11 @@ func TestVolume(t *testing.T) {
 	}
 	v := new(volume)
 	for range 3 * linksOfFile / linksOfRecord {
-		if v.Take(naming(linksOfRecord)) {
-			t.Fatal("links within each record's allowance used up the common allowance")
-		}
+		must.Need(t, !v.Take(naming(linksOfRecord)), "links within each record's allowance used up the common allowance")
 	}
-	if v.Take(naming(linksOfRecord+linksOfFile)) || v.Take(naming(linksOfRecord)) {
-		t.Error("the largest allowed number was refused")
-	}
-	if !v.Take(naming(linksOfRecord + 1)) {
-		t.Error("one more than the largest allowed number was accepted")
-	}
-	if v.Take(naming(linksOfRecord+1)) || v.Exceeded == "" {
-		t.Error("links beyond the bound were reported other than once")
-	}
+	must.Hold(t, !v.Take(naming(linksOfRecord+linksOfFile)) && !v.Take(naming(linksOfRecord)), "the largest allowed number was refused")
+	must.Hold(t, v.Take(naming(linksOfRecord+1)), "one more than the largest allowed number was accepted")
+	must.Hold(t, !v.Take(naming(linksOfRecord+1)) && v.Exceeded != "", "links beyond the bound were reported other than once")
 }
 
 func TestCounted(t *testing.T) {
@@ -229,20 +213,15 @@ func TestFind(t *testing.T) {
 		{4, "Kassel", true}, {1, "Line one. Line", true},
 	} {
 		got, act := inventedIn([]byte(material), acts(tt.message, tt.quote, false))
-		if (got != nil) != tt.found || got != nil && act.IsZero() {
-			t.Errorf("message %d, %q: %+v", tt.message, tt.quote, got)
-		}
+		must.Hold(t, (got != nil) == tt.found && (got == nil || !act.IsZero()), "message %d, %q: %+v", tt.message, tt.quote, got)
 	}
-	if got, _ := inventedIn([]byte(material), acts(1, "Line three", true)); got != nil {
-		t.Error("a quotation that is marked is held against the act")
-	}
-	if got, _ := inventedIn([]byte(`{"conversation":[]}`), acts(1, "Line three", false)); got == nil {
-		t.Error("a quotation from an empty conversation stands")
-	}
+	got, _ := inventedIn([]byte(material), acts(1, "Line three", true))
+	must.Hold(t, got == nil, "a quotation that is marked is held against the act")
+	got, _ = inventedIn([]byte(`{"conversation":[]}`), acts(1, "Line three", false))
+	must.Hold(t, got != nil, "a quotation from an empty conversation stands")
 	for _, other := range []string{`{"agentCard":{},"conversation":{"history":[]}}`, `{"records":[]}`, `{"conversation":[{"role":"user","parts":[]}]}`, `[]`, `{`} {
-		if got, _ := inventedIn([]byte(other), acts(1, "Line three", false)); got != nil {
-			t.Errorf("%s: %+v", other, got)
-		}
+		got, _ := inventedIn([]byte(other), acts(1, "Line three", false))
+		must.Hold(t, got == nil, "%s: %+v", other, got)
 	}
 }
 
@@ -276,9 +255,7 @@ func TestParseDemand(t *testing.T) {
 		"age_at_least:/a=18@soon":      "age at byte 16: ",
 	} {
 		_, err := ParseDemand(text)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), ": "+want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		must.Hold(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), ": "+want)), "%q: %v, want %q", text, err, want)
 	}
 }
 
@@ -308,9 +285,7 @@ func TestImplied(t *testing.T) {
 	} {
 		d := must.Get(ParseDemand(c.demand))(t)
 		d.Audience = c.audience
-		if got := d.implied(c.statement, c.record); got != c.want {
-			t.Errorf("%d: %s: %v", n, c.demand, got)
-		}
+		must.Equal(t, d.implied(c.statement, c.record), c.want, n, c.demand)
 	}
 }
 

@@ -247,22 +247,16 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			tt.change(&b, &o)
 			report := verify.Bundle(&b, o)
 			got := report.Of(verify.Completeness)
-			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
-				t.Errorf("%+v; want %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
-			}
-			if order := report.Of(verify.Order); (order.Rule == "fork") != (tt.rule == "fork") {
-				t.Errorf("order: %+v", order)
-			}
+			must.Hold(t, got.Status == tt.status && got.Rule == tt.rule && strings.Contains(got.Reason, tt.says),
+				"%+v; want %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
+			order := report.Of(verify.Order)
+			must.Hold(t, (order.Rule == "fork") == (tt.rule == "fork"), "order: %+v", order)
 			lost := slices.ContainsFunc(report.Details, func(f verify.Finding) bool { return strings.Contains(f.Reason, "has lost nothing") })
-			if lost != strings.Contains(tt.says, "lost nothing") && tt.rule != "tail" {
-				t.Errorf("the report states something that was not shown: %+v", report.Details)
-			}
-			if report.Outcome != tt.status && report.Outcome != verify.Refuted {
-				t.Errorf("outcome %s", report.Outcome)
-			}
-			if tail := slices.Contains(report.NotShown, "that nothing came after the last record of a chain"); tail != (tt.status != verify.Proved) {
-				t.Errorf("does not prove: %v", report.NotShown)
-			}
+			must.Hold(t, lost == strings.Contains(tt.says, "lost nothing") || tt.rule == "tail",
+				"the report states something that was not shown: %+v", report.Details)
+			must.Hold(t, report.Outcome == tt.status || report.Outcome == verify.Refuted, "outcome %s", report.Outcome)
+			tail := slices.Contains(report.NotShown, "that nothing came after the last record of a chain")
+			must.Hold(t, tail == (tt.status != verify.Proved), "does not prove: %v", report.NotShown)
 		})
 	}
 }
@@ -300,9 +294,8 @@ func TestKnownLogOfAnotherName(t *testing.T) {
 	signer := must.Get(note.NewSigner(private))(t)
 	o.Checkpoint = must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer))(t)
 	o.Trust.Logs = append(o.Trust.Logs, public)
-	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.NotProved || got.Rule != "checkpoint" {
-		t.Errorf("%+v", got)
-	}
+	got := verify.Bundle(b, o).Of(verify.Completeness)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "checkpoint", "%+v", got)
 }
 
 // TestFalseCounts: a reader of the whole log detects a number that is left out or given twice.
@@ -317,9 +310,7 @@ func TestFalseCounts(t *testing.T) {
 		o.Checkpoint = signedCheckpoint(t, int64(len(b.Records)), evidence.Digest(verify.RootOf(t, doc)))
 		b.Checkpoint = o.Checkpoint // the log's key has signed the false counts
 		got := verify.Bundle(b, o).Of(verify.Completeness)
-		if got.Status != verify.Refuted || got.Rule != "count" || !strings.Contains(got.Reason, tt.says) {
-			t.Errorf("%s: %+v", tt.member, got)
-		}
+		must.Hold(t, got.Status == verify.Refuted && got.Rule == "count" && strings.Contains(got.Reason, tt.says), "%s: %+v", tt.member, got)
 	}
 }
 
@@ -333,27 +324,21 @@ func TestTrialByAKnownLog(t *testing.T) {
 	o.Checkpoint, o.Consistency = k.checkpoint(), k.consistency(n, 2*n)
 	r := verify.Bundle(b, o)
 	want := fmt.Sprintf("cut at %d of the %d entries", n, 2*n)
-	if got := r.Of(verify.Completeness); r.Outcome != verify.Proved || !strings.Contains(got.Reason, want) {
-		t.Errorf("with a checkpoint: %s, %+v", r.Outcome, got)
-	}
-	if r.Log == nil || *r.Log != (verify.LogState{Origin: jurattest.Origin, Size: n}) {
-		t.Errorf("log: %+v", r.Log)
-	}
+	got := r.Of(verify.Completeness)
+	must.Hold(t, r.Outcome == verify.Proved && strings.Contains(got.Reason, want), "with a checkpoint: %s, %+v", r.Outcome, got)
+	must.Hold(t, r.Log != nil && *r.Log == (verify.LogState{Origin: jurattest.Origin, Size: n}), "log: %+v", r.Log)
 	o.Entries = bytes.NewReader(k.entries(2 * n))
 	r = verify.Bundle(b, o)
-	if got := r.Of(verify.Completeness); r.Outcome != verify.Proved || !strings.Contains(got.Reason, "submitted 2 times") {
-		t.Errorf("with entries: %s, %+v", r.Outcome, got)
-	}
+	got = r.Of(verify.Completeness)
+	must.Hold(t, r.Outcome == verify.Proved && strings.Contains(got.Reason, "submitted 2 times"), "with entries: %s, %+v", r.Outcome, got)
 	o.Consistency = nil
 	o.Entries = nil
-	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.NotProved || got.Rule != "consistency" {
-		t.Errorf("without a proof: %+v", got)
-	}
+	got = verify.Bundle(b, o).Of(verify.Completeness)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "consistency", "without a proof: %+v", got)
 	b.Records = b.Records[:n-1]
 	r = verify.Bundle(b, k.Options(t))
-	if !slices.Contains(r.NotShown, "that nothing came after the last record of a chain") {
-		t.Errorf("the report on an open trial does not prove: %v", r.NotShown)
-	}
+	must.Hold(t, slices.Contains(r.NotShown, "that nothing came after the last record of a chain"),
+		"the report on an open trial does not prove: %v", r.NotShown)
 }
 
 // TestDecisionCutOff: a person rejects the verdict, and the case file leaves the decision out.
@@ -366,9 +351,8 @@ func TestDecisionCutOff(t *testing.T) {
 		OriginalResponseID: last.Payload.RecordID, ApprovalStatus: evidence.Rejected, ChainID: done.ID, Case: last.Payload.Case, Saw: []evidence.Digest{last.Digest}})
 	o := k.Options(t)
 	o.Checkpoint, o.Entries = k.checkpoint(), bytes.NewReader(k.entries(int64(len(b.Records)+1)))
-	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.Refuted || got.Rule != "cut" || !strings.Contains(got.Reason, "after the file's checkpoint") {
-		t.Errorf("%+v", got)
-	}
+	got := verify.Bundle(b, o).Of(verify.Completeness)
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "cut" && strings.Contains(got.Reason, "after the file's checkpoint"), "%+v", got)
 }
 
 // TestRecordByAKnownLog: Completeness does not apply to a single record. For it, the reader's log counts under Order.
@@ -400,9 +384,8 @@ func TestRecordByAKnownLog(t *testing.T) {
 		if got := report.Of(verify.Order); got.Status != tt.status || got.Rule != tt.rule || report.Outcome != tt.status {
 			t.Errorf("%s, %+v; want %s by %q", report.Outcome, got, tt.status, tt.rule)
 		}
-		if got := report.Of(verify.Completeness); got.Reason != "not asked" {
-			t.Errorf("completeness of one record: %+v", got)
-		}
+		got := report.Of(verify.Completeness)
+		must.Hold(t, got.Reason == "not asked", "completeness of one record: %+v", got)
 	}
 }
 
@@ -444,9 +427,8 @@ func TestCheckpointAsFile(t *testing.T) {
 		if got := r.Of(tt.guarantee); r.Kind != verify.OneCheckpoint || r.Outcome != tt.status || got.Status != tt.status || got.Rule != tt.rule {
 			t.Errorf("%s: %s %s, %+v; want %s by %q", tt.name, r.Kind, r.Outcome, got, tt.status, tt.rule)
 		}
-		if got := r.Of(verify.Content); got.Reason != "not asked" {
-			t.Errorf("%s: content: %+v", tt.name, got)
-		}
+		got := r.Of(verify.Content)
+		must.Hold(t, got.Reason == "not asked", "%s: content: %+v", tt.name, got)
 	}
 }
 
@@ -466,9 +448,7 @@ func FuzzKnownLog(f *testing.F) {
 		o := o
 		o.Entries, o.Checkpoint = bytes.NewReader(doc), known
 		r := verify.Bundle(b, o)
-		if r.Of(verify.Completeness).Status == verify.Proved && !bytes.Equal(doc, entries) {
-			t.Fatalf("proved by %q", doc)
-		}
+		must.Need(t, r.Of(verify.Completeness).Status != verify.Proved || bytes.Equal(doc, entries), "proved by %q", doc)
 	})
 }
 
@@ -546,9 +526,7 @@ func TestJudges(t *testing.T) {
 		"no object":                                 {key(`[]`), none, false},
 	} {
 		got, err := verify.JudgedActor(&c.payload, verify.NamedActor(&c.payload), log)
-		if got != c.want || errors.Is(err, verify.ErrLogUnknown) != c.unknown {
-			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
-		}
+		must.Hold(t, got == c.want && errors.Is(err, verify.ErrLogUnknown) == c.unknown, "%s: %v, %v; want %v", name, got, err, c.want)
 	}
 }
 
@@ -572,8 +550,6 @@ func TestOnTrial(t *testing.T) {
 		`"hmac-sha256:` + strings.Repeat("0", 64) + `"`: "",
 		`null`: "", `[]`: "", `7`: "", ``: "", `{`: "",
 	} {
-		if got := verify.AgentOnTrial([]byte(response)); got != want {
-			t.Errorf("%s: %q, want %q", response, got, want)
-		}
+		must.Equal(t, verify.AgentOnTrial([]byte(response)), want, response)
 	}
 }

@@ -83,15 +83,12 @@ func notLookedAt(t *testing.T, r *verify.Report, want bool) {
 	said := map[verify.Guarantee]bool{}
 	for _, f := range r.Details {
 		said[f.Guarantee] = said[f.Guarantee] || f.Rule == "volume"
-		if want && f.Rule != "volume" && slices.Contains(mutual, f.Guarantee) {
-			t.Fatalf("%+v", f)
-		}
+		must.Need(t, !want || f.Rule == "volume" || !slices.Contains(mutual, f.Guarantee), "%+v", f)
 	}
 	for _, f := range r.Guarantees {
 		rests := f.Guarantee == verify.Order || slices.Contains(mutual, f.Guarantee)
-		if said[f.Guarantee] != (want && rests) || said[f.Guarantee] && f.Guarantee != verify.Order && f.Status != verify.NotProved {
-			t.Errorf("of more than is kept, %v: %+v", want, f)
-		}
+		must.Hold(t, said[f.Guarantee] == (want && rests) && (!said[f.Guarantee] || f.Guarantee == verify.Order || f.Status == verify.NotProved),
+			"of more than is kept, %v: %+v", want, f)
 	}
 }
 
@@ -159,14 +156,10 @@ func TestMemoryIsBounded(t *testing.T) {
 			var r *verify.Report
 			var err error
 			kept := mostHeap(func() { r, err = verify.Read(file, o) })
-			if err != nil || r.Records != shape.records || r.Of(verify.Content).Status != verify.NotProved {
-				t.Fatalf("%v, %d records", err, r.Records)
-			}
+			must.Need(t, err == nil && r.Records == shape.records && r.Of(verify.Content).Status == verify.NotProved, "%v, %d records", err, r.Records)
 			most := shape.most + uint64(shape.records)*mostRecord
 			t.Logf("%d bytes of %d, %d details, %d left out", kept, most, len(r.Details), r.LeftOut)
-			if kept > most {
-				t.Errorf("%d bytes are kept, want at most %d", kept, most)
-			}
+			must.Hold(t, kept <= most, "%d bytes are kept, want at most %d", kept, most)
 			notLookedAt(t, r, shape.beyond)
 		})
 	}
@@ -183,9 +176,7 @@ func measuresExactly(t *testing.T) bool {
 	again := exec.Command(os.Args[0], "-test.v", "-test.timeout=20m", "-test.run=^"+t.Name()+"$")
 	again.Env = append(os.Environ(), "GODEBUG="+stops)
 	out, err := again.CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")) {
-		t.Errorf("%v\n%s", err, out)
-	}
+	must.Hold(t, err == nil && bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")), "%v\n%s", err, out)
 	return false
 }
 
@@ -281,9 +272,7 @@ func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
 	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(6), NotBefore: m.root.NotBefore, NotAfter: m.root.NotAfter,
 		Operator: "WORTHLESS: its keys are published "}
 	root := must.Get(timestamp.NewRoot(config))(m.t)
-	if !bytes.Equal(root.RawSubject, m.root.RawSubject) {
-		m.t.Fatalf("the root's name is %s, want %s", root.Subject, m.root.Subject)
-	}
+	must.Need(m.t, bytes.Equal(root.RawSubject, m.root.RawSubject), "the root's name is %s, want %s", root.Subject, m.root.Subject)
 	config.Key, config.Serial = key, big.NewInt(7)
 	certificate := must.Get(timestamp.NewCertificate(config, root, rootKey))(m.t)
 	authority := must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate,
@@ -379,9 +368,7 @@ func TestEffort(t *testing.T) {
 			if e.rule != "" {
 				want = verify.NotProved
 			}
-			if found.Status != want || found.Rule != e.rule {
-				t.Errorf("%+v, want %v %s", found, want, e.rule)
-			}
+			must.Hold(t, found.Status == want && found.Rule == e.rule, "%+v, want %v %s", found, want, e.rule)
 		})
 	}
 }
@@ -404,9 +391,8 @@ func TestEffortOfAFile(t *testing.T) {
 			if first == nil {
 				first = report
 			}
-			if diff := cmp.Diff(first, report); diff != "" {
-				t.Fatalf("on %d cores: %s", cores, diff)
-			}
+			diff := cmp.Diff(first, report)
+			must.Need(t, diff == "", "on %d cores: %s", cores, diff)
 		}
 		runtime.GOMAXPROCS(before)
 	}

@@ -104,9 +104,8 @@ func newJudges(t *testing.T, long bool) *judges {
 	answers := filepath.Join(t.TempDir(), "answers.wasm")
 	build := exec.Command("go", "build", "-o", answers, "./testdata/answers")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
 	j.wasm = []string{node, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js"), answers}
 	return j
@@ -134,9 +133,7 @@ func (j *judges) agree(t *testing.T, list []verificationVector, files map[string
 				native[i] = fmt.Sprintf("%s %x", list[i].Name, sha256.Sum256(must.Get(r.Marshal())(t)))
 			}
 		}
-		if honest && (list[i].Refused || list[i].Report.Outcome == verify.Refuted) {
-			t.Errorf("%s: %+v", list[i].Name, list[i].Report)
-		}
+		must.Hold(t, !honest || !list[i].Refused && list[i].Report.Outcome != verify.Refuted, "%s: %+v", list[i].Name, list[i].Report)
 	}
 	doc := must.Get(strict.Marshal(vectorManifest{Format: "jurat/vectors/v1", Verifications: list}))(t)
 	manifest := filepath.Join(j.folder, strings.ReplaceAll(t.Name(), "/", "-")+".json")
@@ -161,9 +158,7 @@ func (j *judges) agree(t *testing.T, list []verificationVector, files map[string
 		}
 	}
 	second := said([]string{python(t), filepath.Join("..", "testdata", "second-verifier", "vectors.py")})
-	if len(second) != len(list)+1 {
-		t.Errorf("the second verifier judged %d files of %d", len(second)-1, len(list))
-	}
+	must.Hold(t, len(second) == len(list)+1, "the second verifier judged %d files of %d", len(second)-1, len(list))
 	if kept := os.Getenv("JURAT_TEST_KEEP"); kept != "" && t.Failed() {
 		must.Want(t, os.CopyFS(filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-")), os.DirFS(j.folder)), nil)
 	}

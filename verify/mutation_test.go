@@ -34,9 +34,8 @@ func caseFile(t *testing.T) ([]byte, verify.Options) {
 	b := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
 	file := must.Get(b.Marshal())(t)
 	o := h.Options(t)
-	if r := check(t, file, o); r.Outcome != verify.Proved {
-		t.Fatalf("the honest file: %s: %+v", r.Outcome, r.Details)
-	}
+	r := check(t, file, o)
+	must.Need(t, r.Outcome == verify.Proved, "the honest file: %s: %+v", r.Outcome, r.Details)
 	return file, o
 }
 
@@ -58,9 +57,7 @@ func TestEveryByteCounts(t *testing.T) {
 			mutant := bytes.Clone(file)
 			mutant[i] ^= change
 			r, err := verify.File(mutant, o)
-			if err != nil {
-				t.Fatalf("byte %d: File returned an error, not a report: %v", i, err)
-			}
+			must.Need(t, err == nil, "byte %d: File returned an error, not a report: %v", i, err)
 			named := slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool {
 				return f.Status != verify.Proved && f.Guarantee != verify.NonRepudiation && f.Reason != ""
 			})
@@ -75,9 +72,8 @@ func TestEveryTruncationCounts(t *testing.T) {
 	file, o := caseFile(t)
 	for n := len(file) - 1; n > 0; n -= 997 {
 		r, err := verify.File(file[:n], o)
-		if err == nil && r.Outcome == verify.Proved && !(n == len(file)-1 && r.Mended) { // all but its line feed
-			t.Fatalf("cut to %d of %d bytes: proved", n, len(file))
-		}
+		must.Need(t, err != nil || r.Outcome != verify.Proved || (n == len(file)-1 && r.Mended),
+			"cut to %d of %d bytes: proved", n, len(file)) // all but its line feed
 	}
 }
 
@@ -116,25 +112,20 @@ func TestRecordsDroppedSwappedAndDoubled(t *testing.T) {
 		if last { // a cut tail shows only by the missing closing
 			want = verify.NotProved
 		}
-		if got := r.Of(verify.Completeness); r.Outcome != want || got.Status != want {
-			t.Errorf("record %d dropped: %s, %+v; want completeness %s", i, r.Outcome, got, want)
-		}
+		got := r.Of(verify.Completeness)
+		must.Hold(t, r.Outcome == want && got.Status == want, "record %d dropped: %s, %+v; want completeness %s", i, r.Outcome, got, want)
 		r = rewrite(t, file, o, func(b *bundleForm) { b.Records = slices.Insert(b.Records, i, b.Records[i]) })
-		if got := r.Of(verify.Content); r.Outcome != verify.Refuted || got.Status != verify.Refuted || got.Record == "" {
-			t.Errorf("record %d doubled: %s, %+v", i, r.Outcome, got)
-		}
+		got = r.Of(verify.Content)
+		must.Hold(t, r.Outcome == verify.Refuted && got.Status == verify.Refuted && got.Record != "", "record %d doubled: %s, %+v", i, r.Outcome, got)
 		for j := range i {
 			r := rewrite(t, file, o, func(b *bundleForm) { b.Records[i], b.Records[j] = b.Records[j], b.Records[i] })
-			if r.Outcome != verify.Refuted {
-				t.Errorf("records %d and %d swapped: %s", i, j, r.Outcome)
-			}
+			must.Hold(t, r.Outcome == verify.Refuted, "records %d and %d swapped: %s", i, j, r.Outcome)
 			r = edit(t, file, o, func(b *evidence.Bundle) {
 				b.Records[i], b.Records[j] = b.Records[j], b.Records[i]
 				b.Records[i].Log, b.Records[j].Log = b.Records[j].Log, b.Records[i].Log
 			})
-			if got := r.Of(verify.Order); got.Status != verify.Refuted || got.Rule != "inclusion" {
-				t.Errorf("records %d and %d swapped with their places in the log: %+v", i, j, got)
-			}
+			got := r.Of(verify.Order)
+			must.Hold(t, got.Status == verify.Refuted && got.Rule == "inclusion", "records %d and %d swapped with their places in the log: %+v", i, j, got)
 		}
 	}
 }
@@ -144,9 +135,7 @@ func TestTailCut(t *testing.T) {
 	b := must.Get(evidence.ParseBundle(file))(t)
 	for n := range b.Records {
 		r := edit(t, file, o, func(b *evidence.Bundle) { b.Records = b.Records[:n] })
-		if r.Outcome == verify.Proved {
-			t.Errorf("cut to %d records: proved", n)
-		}
+		must.Hold(t, r.Outcome != verify.Proved, "cut to %d records: proved", n)
 	}
 }
 
@@ -194,9 +183,8 @@ func TestKeyReplaced(t *testing.T) {
 	trusted.Trust = h.Trust(t)
 	r := verify.Bundle(b, trusted)
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Verdict} {
-		if got := r.Of(g); got.Status != verify.NotProved {
-			t.Errorf("an impostor's trial: %+v", got)
-		}
+		got := r.Of(g)
+		must.Hold(t, got.Status == verify.NotProved, "an impostor's trial: %+v", got)
 	}
 	if got := r.Of(verify.Authentication); !strings.Contains(got.Reason, "other keys for submitter") || got.Record == "" {
 		t.Errorf("the report does not say that the actor has other keys in the trust file: %+v", got)
@@ -240,9 +228,7 @@ func TestCertificatesAreReadAlike(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 || refused == len(list) {
-		t.Errorf("%d of %d are refused", refused, len(list))
-	}
+	must.Hold(t, refused != 0 && refused != len(list), "%d of %d are refused", refused, len(list))
 	doc := must.Get(json.Marshal(map[string]any{"format": "jurat/vectors/v1", "readable": list}))(t)
 	folder := t.TempDir()
 	write(t, folder, "readable.json", doc)
@@ -258,9 +244,7 @@ func TestCertificatesAreReadAlike(t *testing.T) {
 			}
 		}
 	}
-	if read := bytes.Count(out, []byte("\n")); read != len(list) {
-		t.Errorf("the second verifier read %d of %d", read, len(list))
-	}
+	must.Equal(t, bytes.Count(out, []byte("\n")), len(list), "the second verifier read")
 }
 
 // signedByCAs are the certificates, lists and responses in all vectors.
@@ -329,9 +313,8 @@ func TestTrustMadeByHand(t *testing.T) {
 	by.Trust = made()
 	for range 2 {
 		got := verify.Record(r, by)
-		if diff := cmp.Diff(want.Guarantees, got.Guarantees); diff != "" || got.Outcome != verify.Proved {
-			t.Errorf("%s: %s", got.Outcome, diff)
-		}
+		diff := cmp.Diff(want.Guarantees, got.Guarantees)
+		must.Hold(t, diff == "" && got.Outcome == verify.Proved, "%s: %s", got.Outcome, diff)
 	}
 	for name, spoil := range map[string]func(*trust.Trust){
 		"a certificate that is none": func(t *trust.Trust) { t.Authorities[0].Certificate = []byte("x") },
@@ -344,9 +327,7 @@ func TestTrustMadeByHand(t *testing.T) {
 		by.Trust = made()
 		spoil(by.Trust)
 		got := verify.Record(r, by)
-		if got.Outcome != verify.NotProved {
-			t.Errorf("%s: %s: %+v", name, got.Outcome, got.Details)
-		}
+		must.Hold(t, got.Outcome == verify.NotProved, "%s: %s: %+v", name, got.Outcome, got.Details)
 	}
 }
 
@@ -354,13 +335,11 @@ func TestTrustMadeByHand(t *testing.T) {
 func TestRequire(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	report := verify.Record(r, o)
-	if report.Outcome != verify.Proved || !cmp.Equal(report.Uncounted, []verify.Guarantee{verify.NonRepudiation}) {
-		t.Errorf("%s, uncounted %v", report.Outcome, report.Uncounted)
-	}
+	must.Hold(t, report.Outcome == verify.Proved && cmp.Equal(report.Uncounted, []verify.Guarantee{verify.NonRepudiation}),
+		"%s, uncounted %v", report.Outcome, report.Uncounted)
 	for g, want := range map[verify.Guarantee]verify.Status{verify.NonRepudiation: verify.NotProved, verify.Configuration: verify.Proved, verify.HumanReview: verify.NotProved} {
 		o.Require = []verify.Guarantee{g}
-		if report := verify.Record(r, o); report.Outcome != want {
-			t.Errorf("%s required: %s, want %s", g, report.Outcome, want)
-		}
+		report := verify.Record(r, o)
+		must.Hold(t, report.Outcome == want, "%s required: %s, want %s", g, report.Outcome, want)
 	}
 }

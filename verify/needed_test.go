@@ -157,9 +157,7 @@ func TestEveryCheckIsNeeded(t *testing.T) {
 	}
 	root := must.Get(filepath.Abs(".."))(t)
 	checks := checksIn(t, root)
-	if len(checks) < 500 {
-		t.Fatalf("this test found only %d checks; it searches wrongly, or they are gone", len(checks))
-	}
+	must.Need(t, len(checks) >= 500, "this test found only %d checks; it searches wrongly, or they are gone", len(checks))
 	build := overlay(t, root, checks)
 	open := map[int]bool{}
 	for i := range checks {
@@ -167,9 +165,8 @@ func TestEveryCheckIsNeeded(t *testing.T) {
 	}
 	for _, folder := range folders(t, root, noticing) {
 		program := filepath.Join(t.TempDir(), "judge")
-		if out, err := exec.Command("go", "test", "-vet=off", "-overlay", build, "-c", "-o", program, "../"+folder).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", folder, err, out)
-		}
+		out, err := exec.Command("go", "test", "-vet=off", "-overlay", build, "-c", "-o", program, "../"+folder).CombinedOutput()
+		must.Need(t, err == nil, "%s: %v\n%s", folder, err, out)
 		if _, err := os.Stat(program); err != nil {
 			continue // it has no tests
 		}
@@ -188,9 +185,7 @@ func TestEveryCheckIsNeeded(t *testing.T) {
 	want := must.Get(os.ReadFile(filepath.Join("testdata", "unnoticed")))(t)
 	known := strings.Split(strings.TrimSpace(string(want)), "\n")
 	for _, at := range unnoticed {
-		if !slices.Contains(known, at) {
-			t.Errorf("nothing notices when this check is gone: %s", at)
-		}
+		must.Hold(t, slices.Contains(known, at), "nothing notices when this check is gone: %s", at)
 	}
 	t.Logf("%d checks, %d of them not noticed", len(checks), len(unnoticed))
 }
@@ -201,9 +196,7 @@ func judgeByVectors(t *testing.T, program, folder string, open map[int]bool) {
 	run := exec.Command(program, "-test.run", "^TestVectorsNotice$")
 	run.Dir = folder
 	out, err := run.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	for line := range strings.Lines(string(out)) {
 		if n, found := strings.CutPrefix(strings.TrimSpace(line), "noticed "); found {
 			n, _ := strconv.Atoi(n)

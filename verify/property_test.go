@@ -146,16 +146,13 @@ func TestCarriedProofs(t *testing.T) {
 		r := verify.Bundle(again, o)
 		got := r.Of(verify.Property)
 		asked := slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool { return f.Guarantee == verify.Property })
-		if asked != (c.status != "") || asked && (got.Status != c.status || got.Rule != c.rule) || len(r.Properties) != c.shown {
-			t.Errorf("%s: %+v, %d shown", c.name, got, len(r.Properties))
-		}
+		must.Hold(t, asked == (c.status != "") && (!asked || got.Status == c.status && got.Rule == c.rule) && len(r.Properties) == c.shown,
+			"%s: %+v, %d shown", c.name, got, len(r.Properties))
 		want := verify.Proved
 		if c.status == verify.Refuted {
 			want = verify.Refuted
 		}
-		if r.Outcome != want {
-			t.Errorf("%s: outcome %s: %+v", c.name, r.Outcome, r.Details)
-		}
+		must.Hold(t, r.Outcome == want, "%s: outcome %s: %+v", c.name, r.Outcome, r.Details)
 		for _, f := range r.Guarantees {
 			if f.Guarantee != verify.Property && f.Guarantee != verify.NonRepudiation && f.Guarantee != verify.Configuration && f.Status != verify.Proved {
 				t.Errorf("%s: %+v", c.name, f)
@@ -181,9 +178,8 @@ func TestProofsAreBounded(t *testing.T) {
 	alone := p.file(map[int][]evidence.PropertyProof{0: {good, long(good.Statement, evidence.MaxProofs), good}})
 	alone.Records[0].Properties[2].Statement = written(t, p.rangeOf(0, "0", "60")) // would be refuted
 	r := verify.Bundle(alone, o)
-	if f := r.Of(verify.Property); f.Status != verify.NotProved || f.Rule != "volume" || len(r.Properties) != 1 {
-		t.Errorf("of one record: %+v, %d shown", f, len(r.Properties))
-	}
+	f := r.Of(verify.Property)
+	must.Hold(t, f.Status == verify.NotProved && f.Rule == "volume" && len(r.Properties) == 1, "of one record: %+v, %d shown", f, len(r.Properties))
 }
 
 // TestSecondCommitment: a disclosed value that matches the first commitment only refutes the content, by a rule of its own. Once it is
@@ -196,9 +192,8 @@ func TestSecondCommitment(t *testing.T) {
 			r.Disclosures = nil
 		}
 		got := verify.Record(r, o).Of(verify.Content)
-		if disclosed && (got.Status != verify.Refuted || got.Rule != "provable") || !disclosed && got.Status != verify.Proved {
-			t.Errorf("disclosed %t: %+v", disclosed, got)
-		}
+		must.Hold(t, (!disclosed || got.Status == verify.Refuted && got.Rule == "provable") && (disclosed || got.Status == verify.Proved),
+			"disclosed %t: %+v", disclosed, got)
 	}
 }
 
@@ -267,9 +262,8 @@ func FuzzCarriedProof(f *testing.F) {
 		}
 		r := verify.Bundle(read, o)
 		for _, g := range want.Guarantees {
-			if have := r.Of(g.Guarantee); have.Status != g.Status && g.Guarantee != verify.Property {
-				t.Errorf("%s: %s, and without the proof %s", g.Guarantee, have.Status, g.Status)
-			}
+			have := r.Of(g.Guarantee)
+			must.Hold(t, have.Status == g.Status || g.Guarantee == verify.Property, "%s: %s, and without the proof %s", g.Guarantee, have.Status, g.Status)
 		}
 		s, err := property.ParseStatement(form)
 		about := err == nil && len(s.Members) > 0 && s.Members[0].Record == p.records[0].Digest.String()
@@ -281,9 +275,8 @@ func FuzzCarriedProof(f *testing.F) {
 			t.Errorf("%s is proved", form)
 		default:
 			value := values[s.Members[0].Pointer]
-			if isTrue, err := s.Allows(jsontext.Value(value)); err != nil || !isTrue {
-				t.Errorf("%s is proved of %s: %v", form, value, err)
-			}
+			isTrue, err := s.Allows(jsontext.Value(value))
+			must.Hold(t, err == nil && isTrue, "%s is proved of %s: %v", form, value, err)
 		}
 	})
 }
@@ -327,9 +320,8 @@ func TestBlankDemands(t *testing.T) {
 	for _, name := range []string{"level", "keys", "time", "log"} {
 		for _, blank := range []string{`""`, "null"} {
 			doc := `{"format":"jurat/policy/v1","strict":true,"` + name + `":` + blank + `}`
-			if p, err := verify.ParsePolicy([]byte(doc)); err == nil || !strings.Contains(err.Error(), name+" is empty") {
-				t.Errorf("%s: %v, %v", doc, p, err)
-			}
+			p, err := verify.ParsePolicy([]byte(doc))
+			must.Hold(t, err != nil && strings.Contains(err.Error(), name+" is empty"), "%s: %v, %v", doc, p, err)
 		}
 	}
 }
@@ -342,12 +334,9 @@ func TestPolicyFingerprint(t *testing.T) {
 		return o.PolicyFile.Fingerprint.String()
 	}
 	one := of(`{"format":"jurat/policy/v1","level":"operator","time":"independent"}`)
-	if of("{ \"time\": \"independent\",\n \"level\": \"operator\", \"format\": \"jurat/policy/v1\" }") != one {
-		t.Error("another spelling has another fingerprint")
-	}
-	if of(`{"format":"jurat/policy/v1","level":"operator","time":"qualified"}`) == one {
-		t.Error("another demand has the same fingerprint")
-	}
+	must.Hold(t, of("{ \"time\": \"independent\",\n \"level\": \"operator\", \"format\": \"jurat/policy/v1\" }") == one,
+		"another spelling has another fingerprint")
+	must.Hold(t, of(`{"format":"jurat/policy/v1","level":"operator","time":"qualified"}`) != one, "another demand has the same fingerprint")
 }
 
 // TestNeedsAreJoined: of two demands on one part the stronger counts, and two levels are an error.
@@ -364,17 +353,13 @@ func TestNeedsAreJoined(t *testing.T) {
 	} {
 		a, errA := verify.ParseNeed(tt.a)
 		b, errB := verify.ParseNeed(tt.b)
-		if got, err := a.With(b); err != nil || errA != nil || errB != nil || got != tt.want {
-			t.Errorf("%s and %s: %+v, %v", tt.a, tt.b, got, err)
-		}
+		got, err := a.With(b)
+		must.Hold(t, err == nil && errA == nil && errB == nil && got == tt.want, "%s and %s: %+v, %v", tt.a, tt.b, got, err)
 	}
-	if _, err := (verify.Need{Level: verify.LevelSigned}).With(verify.Need{Level: verify.LevelOperator}); err == nil {
-		t.Error("two levels were accepted")
-	}
+	must.Refuse(t, "", "two levels were accepted")((verify.Need{Level: verify.LevelSigned}).With(verify.Need{Level: verify.LevelOperator}))
 	for _, bad := range []string{"keys=", "keys=mine", "log=x", "best", "place=here", ""} {
-		if n, err := verify.ParseNeed(bad); bad != "" && err == nil {
-			t.Errorf("%q: %+v", bad, n)
-		}
+		n, err := verify.ParseNeed(bad)
+		must.Hold(t, bad == "" || err != nil, "%q: %+v", bad, n)
 	}
 }
 
@@ -385,18 +370,14 @@ func TestWhatCountsIsSaid(t *testing.T) {
 			counts := func(policy verify.Policy, level verify.Level) bool {
 				return verify.Counts(kind, g, policy, level)
 			}
-			if !counts(verify.Default, "") && verify.WhyUncounted(kind, g) == "" {
-				t.Errorf("%s, %s: no reason", kind, g)
-			}
-			if counts(verify.Default, "") != counts(verify.Default, verify.LevelOperator) {
-				t.Errorf("%s, %s: the level operator is not what counts by default", kind, g)
-			}
+			must.Hold(t, counts(verify.Default, "") || verify.WhyUncounted(kind, g) != "", "%s, %s: no reason", kind, g)
+			must.Hold(t, counts(verify.Default, "") == counts(verify.Default, verify.LevelOperator),
+				"%s, %s: the level operator is not what counts by default", kind, g)
 			if counts(verify.Default, verify.LevelOperator) && (!counts(verify.Default, verify.LevelIndependent) || !counts(verify.Default, verify.LevelQualified)) {
 				t.Errorf("%s, %s: a higher level counts less", kind, g)
 			}
-			if kind != verify.OneCheckpoint && counts(verify.Default, verify.LevelSigned) && !counts(verify.Default, verify.LevelOperator) {
-				t.Errorf("%s, %s: the lowest level counts more", kind, g)
-			}
+			must.Hold(t, kind == verify.OneCheckpoint || !counts(verify.Default, verify.LevelSigned) || counts(verify.Default, verify.LevelOperator),
+				"%s, %s: the lowest level counts more", kind, g)
 		}
 	}
 }

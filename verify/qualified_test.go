@@ -393,13 +393,10 @@ func TestEveryRuleOfQualified(t *testing.T) {
 			if tt.rule == "" {
 				status = verify.Proved
 			}
-			if got.Status != status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
-				t.Errorf("%+v; want %s by rule %q, saying %q", got, status, tt.rule, tt.says)
-			}
+			must.Hold(t, got.Status == status && got.Rule == tt.rule && strings.Contains(got.Reason, tt.says),
+				"%+v; want %s by rule %q, saying %q", got, status, tt.rule, tt.says)
 			at, proved := report.TimeOf(q.record.Payload.RecordID)
-			if (at.Qualified != nil) != (tt.rule == "") || at.Qualified != nil && !proved {
-				t.Errorf("times: %+v", at)
-			}
+			must.Hold(t, (at.Qualified != nil) == (tt.rule == "") && (at.Qualified == nil || proved), "times: %+v", at)
 			without := *q.o.Trust
 			without.Authorities, without.Lists = slices.Clone(without.Authorities), nil
 			for i := range without.Authorities {
@@ -411,9 +408,8 @@ func TestEveryRuleOfQualified(t *testing.T) {
 			if plain.Of(verify.Time).Status != report.Of(verify.Time).Status || plain.Of(verify.Time).Rule != report.Of(verify.Time).Rule || plain.Outcome != report.Outcome {
 				t.Errorf("the lists changed time from %+v to %+v, or the outcome from %s to %s", plain.Of(verify.Time), report.Of(verify.Time), plain.Outcome, report.Outcome)
 			}
-			if other, _ := plain.TimeOf(q.record.Payload.RecordID); other.ProvedTime != at.ProvedTime {
-				t.Errorf("the lists changed the time from %+v to %+v", other, at)
-			}
+			other, _ := plain.TimeOf(q.record.Payload.RecordID)
+			must.Hold(t, other.ProvedTime == at.ProvedTime, "the lists changed the time from %+v to %+v", other, at)
 		})
 	}
 }
@@ -437,11 +433,9 @@ func TestQualifiedIsAskedOnRequest(t *testing.T) {
 		t.Errorf("with services: %+v", report)
 	}
 	stale.o.Require = o.Require
-	if report := verify.Record(stale.record, *stale.o); report.Outcome != verify.NotProved || len(report.Uncounted) != 1 {
-		t.Errorf("with services, and required: %+v", report)
-	}
+	report = verify.Record(stale.record, *stale.o)
+	must.Hold(t, report.Outcome == verify.NotProved && len(report.Uncounted) == 1, "with services, and required: %+v", report)
 	empty := verify.Bundle(&evidence.Bundle{}, *stale.o)
-	if f := empty.Of(verify.Qualified); f.Status != verify.NotProved || f.Rule != "empty" {
-		t.Errorf("of no record: %+v", f)
-	}
+	f := empty.Of(verify.Qualified)
+	must.Hold(t, f.Status == verify.NotProved && f.Rule == "empty", "of no record: %+v", f)
 }

@@ -192,7 +192,6 @@ func TestRandomPKIs(t *testing.T) {
 			}
 		})
 	}
-	if found[true] < many/4 || found[false] < many/4 {
-		t.Errorf("OpenSSL accepts %d and refuses %d: the faults are too rare or too frequent", found[true], found[false])
-	}
+	must.Hold(t, found[true] >= many/4 && found[false] >= many/4,
+		"OpenSSL accepts %d and refuses %d: the faults are too rare or too frequent", found[true], found[false])
 }

@@ -46,15 +46,13 @@ func reportOf(t *testing.T, file []byte, o verify.Options) *verify.Report {
 	}
 	b, mended, err := evidence.ReadWholeBundle(file)
 	opens := wantErr == nil && !slices.ContainsFunc(want.Details, func(f verify.Finding) bool { return f.Rule == "form" }) && want.Of(verify.Content).Rule != "form"
-	if beginsAsBundle := bytes.HasPrefix(file, []byte(`{"checkpoint":`)) || bytes.HasPrefix(file, []byte(`{"format":"jur`)); beginsAsBundle && (err == nil) != opens {
-		t.Fatalf("it parses: %v; it is reported as %+v, %v", err, want, wantErr)
-	}
+	beginsAsBundle := bytes.HasPrefix(file, []byte(`{"checkpoint":`)) || bytes.HasPrefix(file, []byte(`{"format":"jur`))
+	must.Need(t, !beginsAsBundle || (err == nil) == opens, "it parses: %v; it is reported as %+v, %v", err, want, wantErr)
 	if err == nil {
 		again := verify.Bundle(b, o)
 		again.Mended = mended
-		if diff := cmp.Diff(want, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("as a bundle: %s", diff)
-		}
+		diff := cmp.Diff(want, again, cmpopts.EquateEmpty())
+		must.Need(t, diff == "", "as a bundle: %s", diff)
 	}
 	return want
 }
@@ -85,9 +83,8 @@ func TestAllWaysAgree(t *testing.T) {
 	}
 	t.Run("whole", func(t *testing.T) {
 		for _, file := range [][]byte{trial, many} {
-			if r := reportOf(t, file, o); r.Records == 0 {
-				t.Fatalf("%+v", r)
-			}
+			r := reportOf(t, file, o)
+			must.Need(t, r.Records != 0, "%+v", r)
 		}
 		for _, file := range [][]byte{[]byte(`{"format":"jurat/bundle/v1","records":[]}` + "\n"), []byte(`{"format":"jurat/bundle/v1","records":[]}`), nil, []byte("{")} {
 			reportOf(t, file, o)
@@ -102,9 +99,7 @@ func TestReadFails(t *testing.T) {
 	broken := errors.New("the disk is on fire")
 	for _, at := range []int{0, 1, 100, len(file) / 2, len(file) - 1, len(file)} {
 		r, err := verify.Read(io.MultiReader(bytes.NewReader(file[:at]), iotest.ErrReader(broken)), h.Options(t))
-		if !errors.Is(err, broken) || r != nil {
-			t.Errorf("after %d bytes: %v, %+v", at, err, r)
-		}
+		must.Hold(t, errors.Is(err, broken) && r == nil, "after %d bytes: %v, %+v", at, err, r)
 	}
 }
 
@@ -117,13 +112,10 @@ func TestEachRecord(t *testing.T) {
 	o := h.Options(t)
 	o.Each = func(r *evidence.Record) { seen = append(seen, r) }
 	check(t, file, o)
-	if len(seen) != len(b.Records) {
-		t.Fatalf("%d of %d records", len(seen), len(b.Records))
-	}
+	must.Need(t, len(seen) == len(b.Records), "%d of %d records", len(seen), len(b.Records))
 	for i, r := range seen {
-		if r.Digest != b.Records[i].Digest || !bytes.Equal(r.Canonical(), b.Records[i].Canonical()) || len(r.Timestamps) == 0 {
-			t.Errorf("record %d: %+v", i, r)
-		}
+		must.Hold(t, r.Digest == b.Records[i].Digest && bytes.Equal(r.Canonical(), b.Records[i].Canonical()) && len(r.Timestamps) != 0,
+			"record %d: %+v", i, r)
 	}
 }
 
@@ -138,14 +130,11 @@ func TestSlimness(t *testing.T) {
 			records = append(records, h.Seal(t, p))
 		}
 		held, copied := verify.KeptOf(h.Bundle(t, records...), h.Options(t))
-		if held > 0 {
-			t.Errorf("a check of %d records with texts of %d bytes holds %d of their documents and texts", len(records), size, held)
-		}
+		must.Hold(t, held <= 0, "a check of %d records with texts of %d bytes holds %d of their documents and texts", len(records), size, held)
 		return copied
 	}
-	if small, large := copied(1<<10), copied(64<<10); large > small+1<<10 {
-		t.Errorf("with texts of 1 KiB %d bytes are copied, with texts of 64 KiB %d", small, large)
-	}
+	small, large := copied(1<<10), copied(64<<10)
+	must.Hold(t, large <= small+1<<10, "with texts of 1 KiB %d bytes are copied, with texts of 64 KiB %d", small, large)
 }
 
 // TestFaultIsAnAnswer makes the program fail on a file, in the caller's goroutine and in others. The program goes on,
@@ -164,14 +153,12 @@ func TestFaultIsAnAnswer(t *testing.T) {
 		o := h.Options(t)
 		fail(&o)
 		for kind, file := range files {
-			if r, err := verify.File(file, o); !errors.Is(err, verify.ErrFault) || r != nil {
-				t.Errorf("%s, file of a %s: %+v, %v", name, kind, r, err)
-			}
+			r, err := verify.File(file, o)
+			must.Hold(t, errors.Is(err, verify.ErrFault) && r == nil, "%s, file of a %s: %+v, %v", name, kind, r, err)
 		}
 		for _, r := range []*verify.Report{verify.Record(record, o), verify.Bundle(bundle, o)} {
-			if r.Outcome != verify.NotProved || r.Of(verify.Content).Status != verify.NotProved || r.Of(verify.Content).Reason == "" {
-				t.Errorf("%s: %+v", name, r)
-			}
+			must.Hold(t, r.Outcome == verify.NotProved && r.Of(verify.Content).Status == verify.NotProved && r.Of(verify.Content).Reason != "",
+				"%s: %+v", name, r)
 		}
 	}
 }
@@ -190,12 +177,10 @@ func TestOptions(t *testing.T) {
 	before := now.Add(time.Hour)
 	o := must.Get((&verify.Inputs{Now: clock, Before: &before, Trust: text("t", string(doc)), Checkpoint: text("c", "note\n")}).Options())(t)
 	want, _ := trust.Fingerprint()
-	if got, _ := o.Trust.Fingerprint(); got != want || !o.At.Equal(now) || !o.Before.Equal(before) || o.Checkpoint != "note\n" {
-		t.Errorf("%+v", o)
-	}
-	if o, err := (&verify.Inputs{Now: clock}).Options(); err != nil || o.Trust != nil || !o.Before.IsZero() {
-		t.Errorf("of nothing: %+v, %v", o, err)
-	}
+	got, _ := o.Trust.Fingerprint()
+	must.Hold(t, got == want && o.At.Equal(now) && o.Before.Equal(before) && o.Checkpoint == "note\n", "%+v", o)
+	o, err := (&verify.Inputs{Now: clock}).Options()
+	must.Hold(t, err == nil && o.Trust == nil && o.Before.IsZero(), "of nothing: %+v, %v", o, err)
 }
 
 func TestOptionsRefused(t *testing.T) {
@@ -212,9 +197,7 @@ func TestOptionsRefused(t *testing.T) {
 		"long.crl: more than 16777216 bytes":                  {CRLs: []verify.InputFile{*text("long.crl", strings.Repeat(" ", 16<<20+1))}},
 	} {
 		q.Now = clock
-		if _, err := q.Options(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		must.Refuse(t, want)(q.Options())
 	}
 }
 
@@ -244,9 +227,8 @@ func TestManyExtensions(t *testing.T) {
 		list := *w.lists[1]
 		change(&list)
 		o.CRLs[1] = signList(t, &list, w.made.issuing, w.made.issuingKey)
-		if got := verify.Bundle(b, o).Of(verify.Authentication); got.Rule != rule {
-			t.Errorf("want rule %q: %+v", rule, got)
-		}
+		got := verify.Bundle(b, o).Of(verify.Authentication)
+		must.Hold(t, got.Rule == rule, "want rule %q: %+v", rule, got)
 	}
 }
 
@@ -258,8 +240,7 @@ func TestOddDates(t *testing.T) {
 		date := pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 24}, Value: der(t, asn1.RawValue{Tag: asn1.TagGeneralizedTime, Bytes: []byte(text)})}
 		list.RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(time.Hour), 1, date)}
 		o.CRLs[1] = signList(t, &list, w.made.issuing, w.made.issuingKey)
-		if got := verify.Bundle(b, o).Of(verify.Authentication); got.Rule != rule {
-			t.Errorf("%s: want %s: %+v", text, rule, got)
-		}
+		got := verify.Bundle(b, o).Of(verify.Authentication)
+		must.Hold(t, got.Rule == rule, "%s: want %s: %+v", text, rule, got)
 	}
 }

@@ -39,9 +39,8 @@ func standaloneIn(t testing.TB, h *jurattest.House, p evidence.Payload, apart ..
 	t.Helper()
 	r := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, p, apart...)))(t)
 	o := h.Options(t)
-	if report := verify.Record(r, o); report.Outcome != verify.Proved {
-		t.Fatalf("the honest record: %+v", report.Details)
-	}
+	report := verify.Record(r, o)
+	must.Need(t, report.Outcome == verify.Proved, "the honest record: %+v", report.Details)
 	return r, o
 }
 
@@ -131,15 +130,11 @@ func TestEveryRuleOfARecord(t *testing.T) {
 			tt.change(r, &o)
 			report := verify.Record(r, o)
 			got := report.Of(tt.guarantee)
-			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.says) {
-				t.Errorf("%+v; want %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
-			}
-			if tt.status == verify.Refuted && report.Outcome != verify.Refuted {
-				t.Errorf("outcome %s", report.Outcome)
-			}
-			if tt.guarantee != verify.NonRepudiation && tt.status == verify.NotProved && report.Outcome == verify.Proved {
-				t.Errorf("outcome %s", report.Outcome)
-			}
+			must.Hold(t, got.Status == tt.status && got.Rule == tt.rule && strings.Contains(got.Reason, tt.says),
+				"%+v; want %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
+			must.Hold(t, tt.status != verify.Refuted || report.Outcome == verify.Refuted, "outcome %s", report.Outcome)
+			must.Hold(t, tt.guarantee == verify.NonRepudiation || tt.status != verify.NotProved || report.Outcome != verify.Proved,
+				"outcome %s", report.Outcome)
 		})
 	}
 }
@@ -177,9 +172,8 @@ func TestCheckpointOfAnotherLog(t *testing.T) {
 	text, _, _ := strings.Cut(r.Log.Checkpoint, "\n\n")
 	signed := must.Get(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
 	r.Log.Checkpoint, o.Trust.Logs = string(signed), []string{public}
-	if got := verify.Record(r, o).Of(verify.Order); got.Status != verify.Refuted || got.Rule != "checkpoint" {
-		t.Errorf("%+v", got)
-	}
+	got := verify.Record(r, o).Of(verify.Order)
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "checkpoint", "%+v", got)
 }
 
 // TestEarliestTokenCounts: of several tokens, the earliest proves the most, with its accuracy added.
@@ -192,9 +186,8 @@ func TestEarliestTokenCounts(t *testing.T) {
 		o := o
 		o.Trust = withAuthority(o.Trust, root)
 		report := verify.Record(&both, o)
-		if got, ok := report.TimeOf(r.Payload.RecordID); !ok || !got.Time.Equal(jurattest.Start) {
-			t.Errorf("time %+v, want the mock's", got)
-		}
+		got, ok := report.TimeOf(r.Payload.RecordID)
+		must.Hold(t, ok && got.Time.Equal(jurattest.Start), "time %+v, want the mock's", got)
 	}
 }
 
@@ -239,17 +232,14 @@ func TestOneActIsNoTrial(t *testing.T) {
 	for _, act := range h.Try(t, jury.MajorityVote).Records {
 		r := must.Get(h.Ledger.ProveOne(t.Context(), act))(t)
 		report := verify.Record(r, h.Options(t))
-		if got := report.Of(verify.Verdict); report.Outcome != verify.NotProved || got.Rule != "one-act" {
-			t.Errorf("%s: %s, %+v", act.Payload.ActionType, report.Outcome, got)
-		}
+		got := report.Of(verify.Verdict)
+		must.Hold(t, report.Outcome == verify.NotProved && got.Rule == "one-act", "%s: %s, %+v", act.Payload.ActionType, report.Outcome, got)
 	}
 }
 
 func TestEmptyBundleProvesNothing(t *testing.T) {
 	for _, f := range verify.Bundle(&evidence.Bundle{}, verify.Options{Trust: new(trust.Trust)}).Guarantees {
-		if f.Status != verify.NotProved {
-			t.Errorf("%+v", f)
-		}
+		must.Hold(t, f.Status == verify.NotProved, "%+v", f)
 	}
 }
 
@@ -259,9 +249,8 @@ func TestReportForARecord(t *testing.T) {
 	id := r.Payload.RecordID
 	for g, want := range map[verify.Guarantee]verify.Status{verify.Content: verify.Proved, verify.NonRepudiation: verify.NotProved,
 		verify.Before: verify.NotProved, verify.Verdict: verify.NotProved} {
-		if got := report.For(g, id); got.Status != want {
-			t.Errorf("%s: %+v, want %s", g, got, want)
-		}
+		got := report.For(g, id)
+		must.Hold(t, got.Status == want, "%s: %+v, want %s", g, got, want)
 	}
 }
 
@@ -269,13 +258,11 @@ func TestSealedApart(t *testing.T) {
 	opened, o := standalone(t, output("a"), "/prompt", "/response")
 	withheld := *opened
 	withheld.Disclosures = nil
-	if report := verify.Record(&withheld, o); report.Outcome != verify.Proved {
-		t.Errorf("withheld: %+v", report.Details)
-	}
+	report := verify.Record(&withheld, o)
+	must.Hold(t, report.Outcome == verify.Proved, "withheld: %+v", report.Details)
 	opened.Disclosures[1].Value = jsontext.Value(`"The A7."`)
-	if got := verify.Record(opened, o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "disclosure" || !strings.Contains(got.Reason, "/response") {
-		t.Errorf("wrongly disclosed: %+v", got)
-	}
+	got := verify.Record(opened, o).Of(verify.Content)
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "disclosure" && strings.Contains(got.Reason, "/response"), "wrongly disclosed: %+v", got)
 }
 
 // TestCausality: a record cannot name a later one.
@@ -286,22 +273,19 @@ func TestCausality(t *testing.T) {
 	p.RequestID, p.Saw = "r2", []evidence.Digest{first.Digest}
 	second := h.Seal(t, p)
 	b := h.Bundle(t, first, second)
-	if report := verify.Bundle(b, h.Options(t)); report.Outcome != verify.Proved {
-		t.Fatalf("honest: %+v", report.Details)
-	}
+	report := verify.Bundle(b, h.Options(t))
+	must.Need(t, report.Outcome == verify.Proved, "honest: %+v", report.Details)
 	slices.Reverse(b.Records)
 	b.Records[0].Log.Index, b.Records[1].Log.Index = b.Records[1].Log.Index, b.Records[0].Log.Index
 	got := verify.Bundle(b, h.Options(t))
-	if !slices.ContainsFunc(got.Details, func(f verify.Finding) bool { return f.Rule == "causality" && f.Status == verify.Refuted }) {
-		t.Errorf("a record that saw a later one: %+v", got.Details)
-	}
+	must.Hold(t, slices.ContainsFunc(got.Details, func(f verify.Finding) bool { return f.Rule == "causality" && f.Status == verify.Refuted }),
+		"a record that saw a later one: %+v", got.Details)
 }
 
 func TestFileThatIsNotOurs(t *testing.T) {
 	for _, file := range []string{"", "{}", "A text about jurat/evidence/v1 and jurat/bundle/v1.", `{"records":[]}`, "hello", "\x00\x01", `{"format":"other"}`} {
-		if r, err := verify.File([]byte(file), verify.Options{}); err == nil {
-			t.Errorf("%q: %+v", file, r)
-		}
+		r, err := verify.File([]byte(file), verify.Options{})
+		must.Hold(t, err != nil, "%q: %+v", file, r)
 	}
 }
 
@@ -324,14 +308,11 @@ func TestAnswers(t *testing.T) {
 		{"a", r.Details[2]}, {"b", r.Details[2]}, {"", r.Details[2]},
 		{"a", r.Guarantees[2]}, {"a", r.Guarantees[3]}, {"a", f(verify.Verdict, verify.NotProved, "", "not asked")},
 	} {
-		if diff := cmp.Diff(tt.want, r.For(tt.want.Guarantee, tt.record)); diff != "" {
-			t.Errorf("%s of %q: %s", tt.want.Guarantee, tt.record, diff)
-		}
+		must.Equal(t, cmp.Diff(tt.want, r.For(tt.want.Guarantee, tt.record)), "", tt.want.Guarantee, "of", tt.record)
 	}
 	for record, want := range map[string]string{"a": "x", "b": "", "": ""} {
-		if got, ok := r.TimeOf(record); ok != (want != "") || got.Authority != want {
-			t.Errorf("the time of %q: %+v, %v", record, got, ok)
-		}
+		got, ok := r.TimeOf(record)
+		must.Hold(t, ok == (want != "") && got.Authority == want, "the time of %q: %+v, %v", record, got, ok)
 	}
 }
 
@@ -344,11 +325,9 @@ func TestFindingsThatSayTheSameAreOneGroup(t *testing.T) {
 	r := &verify.Report{Details: []verify.Finding{of(verify.Time, verify.NotProved, "pending", "a"), of(verify.Content, verify.Refuted, "token", "a"),
 		of(verify.Time, verify.NotProved, "pending", "b"), answer, of(verify.Time, verify.Refuted, "token", "d"), of(verify.Time, verify.NotProved, "token", "e")}}
 	want := []verify.Group{{Finding: answer, More: 1}, {Finding: r.Details[0], More: 1}, {Finding: r.Details[5]}}
-	if got := r.Grouped(answer); !slices.Equal(got, want) {
-		t.Errorf("%+v\nwant %+v", got, want)
-	}
+	got := r.Grouped(answer)
+	must.Hold(t, slices.Equal(got, want), "%+v\nwant %+v", got, want)
 	proved := of(verify.Order, verify.Proved, "", "")
-	if got := r.Grouped(proved); !slices.Equal(got, []verify.Group{{Finding: proved}}) {
-		t.Errorf("%+v", got)
-	}
+	got = r.Grouped(proved)
+	must.Hold(t, slices.Equal(got, []verify.Group{{Finding: proved}}), "%+v", got)
 }

@@ -240,17 +240,12 @@ func TestVantage(t *testing.T) {
 			} else if !s.falsely {
 				expectVantage(t, report, s.status, s.rule, r)
 			}
-			if (report.Outcome == verify.Refuted) != (s.status == verify.Refuted) {
-				t.Errorf("outcome %s", report.Outcome)
-			}
-			if s.status != verify.Refuted && !slices.Contains(report.Uncounted, verify.Vantage) && s.status != verify.Proved {
-				t.Error("it counts, though nobody asked")
-			}
+			must.Hold(t, (report.Outcome == verify.Refuted) == (s.status == verify.Refuted), "outcome %s", report.Outcome)
+			must.Hold(t, s.status == verify.Refuted || slices.Contains(report.Uncounted, verify.Vantage) || s.status == verify.Proved,
+				"it counts, though nobody asked")
 			o := h.Options(t)
 			o.Require = []verify.Guarantee{verify.Vantage}
-			if got := verify.Bundle(b, o).Outcome; got != s.status {
-				t.Errorf("required: %s, want %s", got, s.status)
-			}
+			must.Equal(t, verify.Bundle(b, o).Outcome, s.status, "required")
 		})
 	}
 }
@@ -266,9 +261,7 @@ func expectVantage(t *testing.T, report *verify.Report, status verify.Status, ru
 		t.Errorf("%+v; want %s by rule %q, naming %q", got, status, rule, name)
 	}
 	for _, f := range report.Details {
-		if f.Guarantee != verify.NonRepudiation && f.Guarantee != verify.Vantage {
-			t.Errorf("the report has a finding that the test did not cause: %+v", f)
-		}
+		must.Hold(t, f.Guarantee == verify.NonRepudiation || f.Guarantee == verify.Vantage, "the report has a finding that the test did not cause: %+v", f)
 	}
 }
 
@@ -284,9 +277,8 @@ func TestVantageOfOneRecord(t *testing.T) {
 		if s.first && s.rule != "missing" {
 			want = "missing"
 		}
-		if got.Rule != want || (got.Status == verify.Refuted) != (want == s.rule && s.status == verify.Refuted) {
-			t.Errorf("%s: %+v, want %q", s.name, got, want)
-		}
+		must.Hold(t, got.Rule == want && (got.Status == verify.Refuted) == (want == s.rule && s.status == verify.Refuted),
+			"%s: %+v, want %q", s.name, got, want)
 	}
 }
 
@@ -297,9 +289,8 @@ func TestSeenBeforeAnAgent(t *testing.T) {
 	asked.RequestID, asked.Side = "call-3", evidence.Asked
 	r := verify.Bundle(h.Bundle(t, h.Seal(t, payloadOf(t, message())), h.Seal(t, payloadOf(t, asked))), h.Options(t))
 	const want = `bytes seen by the recorder "gate" between the agent and those who ask it; bytes seen by the recorder "gate" between the agent and the upstream: `
-	if len(r.Seen) != 2 || r.Seen[0].Side != evidence.Answered || r.Seen[1].Side != "" || !strings.HasPrefix(r.Of(verify.Vantage).Reason, want) {
-		t.Errorf("%+v %s", r.Seen, r.Of(verify.Vantage).Reason)
-	}
+	must.Hold(t, len(r.Seen) == 2 && r.Seen[0].Side == evidence.Answered && r.Seen[1].Side == "" && strings.HasPrefix(r.Of(verify.Vantage).Reason, want),
+		"%+v %s", r.Seen, r.Of(verify.Vantage).Reason)
 }
 
 // TestVantageInWords: a report says from where a recorder saw.
@@ -311,18 +302,16 @@ func TestVantageInWords(t *testing.T) {
 		act := call()
 		act.Vantage = vantage
 		r := verify.Bundle(h.Bundle(t, h.Seal(t, payloadOf(t, act))), h.Options(t))
-		if got := r.Of(verify.Vantage); got.Status != verify.Proved || !strings.Contains(got.Reason, says) || !strings.Contains(got.Reason, "is not shown") {
-			t.Errorf("%+v", got)
-		}
+		got := r.Of(verify.Vantage)
+		must.Hold(t, got.Status == verify.Proved && strings.Contains(got.Reason, says) && strings.Contains(got.Reason, "is not shown"), "%+v", got)
 		if len(r.Seen) != 1 || r.Seen[0].Vantage != vantage || r.Seen[0].Recorder != "gate" || r.Seen[0].Records != 1 || r.Seen[0].Fidelity != evidence.ByBytes {
 			t.Errorf("%+v", r.Seen)
 		}
 	}
 	h := jurattest.New(t)
 	r := verify.Bundle(h.Bundle(t, h.Seal(t, output("a"))), h.Options(t))
-	if r.Seen != nil || slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool { return f.Guarantee == verify.Vantage }) {
-		t.Error("vantage is asked where nobody recorded")
-	}
+	must.Hold(t, r.Seen == nil && !slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool { return f.Guarantee == verify.Vantage }),
+		"vantage is asked where nobody recorded")
 }
 
 // events are events of a recorder, and what is found of them.
@@ -363,9 +352,8 @@ func TestGaps(t *testing.T) {
 		expectVantage(t, verify.Bundle(b, h.Options(t)), status, e.rule, record)
 		o := h.Options(t)
 		o.Checkpoint = b.Checkpoint
-		if got := verify.Bundle(b, o).Of(verify.Completeness); (got.Rule == "gap") != (e.rule == "gap") {
-			t.Errorf("%s: %+v", e.name, got)
-		}
+		got := verify.Bundle(b, o).Of(verify.Completeness)
+		must.Hold(t, (got.Rule == "gap") == (e.rule == "gap"), "%s: %+v", e.name, got)
 	}
 }
 
@@ -376,9 +364,8 @@ func TestVantageRests(t *testing.T) {
 	o := h.Options(t)
 	o.Trust.Keys = nil
 	r := verify.Bundle(b, o)
-	if got := r.Of(verify.Vantage); got.Status != verify.NotProved || got.Rule != "rests" {
-		t.Errorf("%+v", got)
-	}
+	got := r.Of(verify.Vantage)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "rests", "%+v", got)
 }
 
 // TestRecorderIsNotTheAgent: what is signed by the agent's key is not what a recorder saw, whatever name it has.
@@ -388,12 +375,10 @@ func TestRecorderIsNotTheAgent(t *testing.T) {
 	draft := must.Get(evidence.NewDraft(payloadOf(t, tool())))(t)
 	r := must.Get(h.Ledger.Seal(t.Context(), draft, signers))(t)
 	report := verify.Bundle(h.Bundle(t, r), h.Options(t))
-	if got := report.Of(verify.Authentication); got.Status != verify.Refuted || got.Rule != "actor" {
-		t.Errorf("%+v", got)
-	}
-	if got := report.Of(verify.Vantage); got.Status != verify.NotProved || got.Rule != "rests" {
-		t.Errorf("%+v", got)
-	}
+	got := report.Of(verify.Authentication)
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "actor", "%+v", got)
+	got = report.Of(verify.Vantage)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "rests", "%+v", got)
 }
 
 // recordedVectors are the sightings and events as vectors.
@@ -460,17 +445,13 @@ func TestSessionGrowsTheLog(t *testing.T) {
 		}
 	}
 	t.Logf("%d bytes for a longest request of %d: %.2f times as many", kept, longest, float64(kept)/float64(longest))
-	if kept > 2*longest {
-		t.Errorf("the records have %d bytes, and the longest request has %d", kept, longest)
-	}
-	if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != verify.Proved {
-		t.Errorf("%+v", got)
-	}
+	must.Hold(t, kept <= 2*longest, "the records have %d bytes, and the longest request has %d", kept, longest)
+	got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage)
+	must.Hold(t, got.Status == verify.Proved, "%+v", got)
 	var w observed.Window
 	for i, r := range b.Records {
-		if read := w.Read(observed.Open(r)); len(read.Errs) > 0 || evidence.DigestOf(read.Request) != r.Payload.Observed.Request.SHA256 {
-			t.Fatalf("call %d: %v", i, read.Errs)
-		}
+		read := w.Read(observed.Open(r))
+		must.Need(t, len(read.Errs) <= 0 && evidence.DigestOf(read.Request) == r.Payload.Observed.Request.SHA256, "call %d: %v", i, read.Errs)
 	}
 }
 
@@ -522,17 +503,14 @@ func TestSecondVerifierOnRecordings(t *testing.T) {
 	var files []given
 	take := func(name string, p evidence.Payload, refuted bool) {
 		b := h.Bundle(t, h.Seal(t, p))
-		if got := verify.Bundle(b, verify.Options{}).Of(verify.Vantage); (got.Status == verify.Refuted && got.Rule == "projection") != refuted {
-			t.Errorf("%s: %+v", name, got)
-		}
+		got := verify.Bundle(b, verify.Options{}).Of(verify.Vantage)
+		must.Hold(t, (got.Status == verify.Refuted && got.Rule == "projection") == refuted, "%s: %+v", name, got)
 		files = append(files, givenBundle(t, name, b, verify.Options{}))
 	}
 	acts := spoken()
 	for _, name := range slices.Sorted(maps.Keys(acts)) {
 		honest := payloadOf(t, acts[name])
-		if honest.Response != nil || honest.Parameters == nil {
-			t.Errorf("%s: it states what was said, or no settings", name)
-		}
+		must.Hold(t, honest.Response == nil && honest.Parameters != nil, "%s: it states what was said, or no settings", name)
 		take(name, honest, false)
 		for _, member := range slices.Sorted(maps.Keys(stating)) {
 			p := payloadOf(t, acts[name])
@@ -555,26 +533,17 @@ func TestLeftOut(t *testing.T) {
 		if act.Fidelity != evidence.ByBytes {
 			continue // which is not proved
 		}
-		if got.Status != verify.Proved {
-			t.Errorf("%s: %+v", name, got)
-		}
+		must.Hold(t, got.Status == verify.Proved, "%s: %+v", name, got)
 		for what, says := range map[string]string{full.Model: "the model %q was asked", full.ModelVersion: "the model %q answered"} {
-			if what != "" && !strings.Contains(got.Reason, fmt.Sprintf(says, what)) {
-				t.Errorf("%s: the model %s is not said: %s", name, what, got.Reason)
-			}
+			must.Hold(t, what == "" || strings.Contains(got.Reason, fmt.Sprintf(says, what)), "%s: the model %s is not said: %s", name, what, got.Reason)
 		}
-		if full.Observed.Usage != nil && !strings.Contains(got.Reason, "usage ") {
-			t.Errorf("%s: the usage is not said: %s", name, got.Reason)
-		}
+		must.Hold(t, full.Observed.Usage == nil || strings.Contains(got.Reason, "usage "), "%s: the usage is not said: %s", name, got.Reason)
 		for _, reference := range full.Observed.ContextByReference {
-			if !strings.Contains(got.Reason, reference) {
-				t.Errorf("%s: %s is not said: %s", name, reference, got.Reason)
-			}
+			must.Hold(t, strings.Contains(got.Reason, reference), "%s: %s is not said: %s", name, reference, got.Reason)
 		}
 		h = jurattest.New(t)
-		if got := verify.Bundle(h.Bundle(t, h.Seal(t, full)), h.Options(t)).Of(verify.Vantage); strings.Contains(got.Reason, "leave out") {
-			t.Errorf("%s: nothing is left out: %s", name, got.Reason)
-		}
+		got = verify.Bundle(h.Bundle(t, h.Seal(t, full)), h.Options(t)).Of(verify.Vantage)
+		must.Hold(t, !strings.Contains(got.Reason, "leave out"), "%s: nothing is left out: %s", name, got.Reason)
 	}
 }
 
@@ -632,9 +601,8 @@ func TestReadersOfOneMessage(t *testing.T) {
 		if !test.proved {
 			want, rule = verify.NotProved, "readers"
 		}
-		if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != want || got.Rule != rule {
-			t.Errorf("%s: %+v", name, got)
-		}
+		got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage)
+		must.Hold(t, got.Status == want && got.Rule == rule, "%s: %+v", name, got)
 		files = append(files, givenBundle(t, name, b, verify.Options{}))
 	}
 	compareOver(t, files)

@@ -246,13 +246,10 @@ func TestPartsOfAReviewLeftOut(t *testing.T) {
 	d := s.add(deliveryOf(routeA9, a, b))
 	for _, shown := range [][]*evidence.Record{{a, d}, {b, d}, {d}, {b}} {
 		got := s.reportOn(shown...).Of(verify.HumanReview)
-		if got.Status != verify.NotProved {
-			t.Errorf("%d records: %+v", len(shown), got)
-		}
+		must.Hold(t, got.Status == verify.NotProved, "%d records: %+v", len(shown), got)
 	}
-	if got := s.reportOn(a).Of(verify.HumanReview); got.Reason != "not asked" {
-		t.Errorf("the original alone: %+v", got)
-	}
+	got := s.reportOn(a).Of(verify.HumanReview)
+	must.Hold(t, got.Reason == "not asked", "the original alone: %+v", got)
 }
 
 // TestRejectionOfAnotherVersion: such a rejection decides nothing about this version.
@@ -274,9 +271,7 @@ func TestReviewWithTheAgentsKey(t *testing.T) {
 	signers := must.Get(s.house.Keys.Signers(t.Context(), evidence.RoleAgent, "logistics-agent-v1"))(t)
 	r := must.Get(s.house.Ledger.Seal(t.Context(), draft, signers))(t)
 	got := s.reportOn(a, r).Of(verify.HumanReview)
-	if got.Status != verify.Refuted || got.Rule != "own-output" || !strings.Contains(got.Reason, "also signed") {
-		t.Errorf("%+v", got)
-	}
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "own-output" && strings.Contains(got.Reason, "also signed"), "%+v", got)
 }
 
 // TestWithheldValues: values sealed apart are compared if they are disclosed correctly.
@@ -292,19 +287,15 @@ func TestWithheldValues(t *testing.T) {
 	for i, r := range bundle.Records {
 		kept[i], r.Disclosures = r.Disclosures, nil
 	}
-	if len(kept[0]) == 0 {
-		t.Fatal("the bundle discloses nothing")
-	}
+	must.Need(t, len(kept[0]) != 0, "the bundle discloses nothing")
 	got := verify.Bundle(bundle, s.house.Options(t))
-	if f := got.Of(verify.HumanReview); f.Status != verify.NotProved || f.Rule != "withheld" || got.Outcome != verify.NotProved {
-		t.Errorf("withheld: %+v", f)
-	}
+	f := got.Of(verify.HumanReview)
+	must.Hold(t, f.Status == verify.NotProved && f.Rule == "withheld" && got.Outcome == verify.NotProved, "withheld: %+v", f)
 	for i, r := range bundle.Records { // a false disclosure shows nothing, and is itself refuted
 		r.Disclosures = slices.Clone(kept[i])
 		r.Disclosures[0].Value = quoted("something else")
-		if f := verify.Bundle(bundle, s.house.Options(t)).Of(verify.HumanReview); f.Status != verify.NotProved {
-			t.Errorf("record %d falsely disclosed: %+v", i, f)
-		}
+		f := verify.Bundle(bundle, s.house.Options(t)).Of(verify.HumanReview)
+		must.Hold(t, f.Status == verify.NotProved, "record %d falsely disclosed: %+v", i, f)
 		r.Disclosures = kept[i]
 	}
 	expect(t, verify.Bundle(bundle, s.house.Options(t)), verify.HumanReview, verify.Proved, "", nil)
@@ -319,15 +310,13 @@ func TestReviewAlone(t *testing.T) {
 	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:05Z",
 		OriginalResponseID: "uuid-from-record-A", ApprovalStatus: evidence.Rejected}
 	r, o := standalone(t, p)
-	if got := verify.Record(r, o).Of(verify.HumanReview); got.Status != verify.NotProved || got.Rule != "binding" {
-		t.Errorf("%+v", got)
-	}
+	got := verify.Record(r, o).Of(verify.HumanReview)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "binding", "%+v", got)
 	s := newStory(t)
 	p.ModifiedResponse = quoted(routeA7)
 	s.add(p)
-	if report := verify.Record(s.records[0], s.house.Options(t)); report.Outcome != verify.Refuted {
-		t.Errorf("a rejection with a response: %+v", report.Guarantees)
-	}
+	report := verify.Record(s.records[0], s.house.Options(t))
+	must.Hold(t, report.Outcome == verify.Refuted, "a rejection with a response: %+v", report.Guarantees)
 }
 
 // TestReviewOfAVerdict: a person decides on what a jury found, in the trial's own chain.
@@ -342,9 +331,7 @@ func TestReviewOfAVerdict(t *testing.T) {
 	s.add(p)
 	report := s.report()
 	expect(t, report, verify.HumanReview, verify.Proved, "", nil)
-	if report.Kind != verify.Trial || report.Of(verify.Chain).Status != verify.Proved {
-		t.Errorf("%s, %+v", report.Kind, report.Of(verify.Chain))
-	}
+	must.Hold(t, report.Kind == verify.Trial && report.Of(verify.Chain).Status == verify.Proved, "%s, %+v", report.Kind, report.Of(verify.Chain))
 
 	other := reviewOf(closing, evidence.Approved, "")
 	other.ChainID = "trial-01b76a11-0000-7000-8000-000000000000"

@@ -48,17 +48,14 @@ func TestTrialSignedTwice(t *testing.T) {
 	h := signedTwice(t)
 	b := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
 	file := must.Get(b.Marshal())(t)
-	if r := check(t, file, h.Options(t)); r.Outcome != verify.Proved {
-		t.Errorf("%s: %+v", r.Outcome, r.Details)
-	}
+	r := check(t, file, h.Options(t))
+	must.Hold(t, r.Outcome == verify.Proved, "%s: %+v", r.Outcome, r.Details)
 	again := must.Get(evidence.ParseBundle(file))(t)
-	if doc, err := again.Marshal(); err != nil || !bytes.Equal(doc, file) {
-		t.Errorf("marshals to other bytes: %v", err)
-	}
+	doc, err := again.Marshal()
+	must.Hold(t, err == nil && bytes.Equal(doc, file), "marshals to other bytes: %v", err)
 	for _, r := range b.Records {
-		if s := r.Payload.Signers; len(s) != 2 || s[0].Algorithm != evidence.ES256 || s[1].Algorithm != evidence.MLDSA65 {
-			t.Errorf("%s is signed by %v", r.Payload.ActionType, s)
-		}
+		s := r.Payload.Signers
+		must.Hold(t, len(s) == 2 && s[0].Algorithm == evidence.ES256 && s[1].Algorithm == evidence.MLDSA65, "%s is signed by %v", r.Payload.ActionType, s)
 	}
 }
 
@@ -123,13 +120,10 @@ func TestSecondSignature(t *testing.T) {
 			report := verify.Record(tt.sealed(h), h.Options(t))
 			for _, want := range tt.want {
 				got := report.Of(want.guarantee)
-				if got.Status != want.status || got.Rule != want.rule || !strings.Contains(got.Reason, want.says) {
-					t.Errorf("%+v; want %s by rule %q, saying %q", got, want.status, want.rule, want.says)
-				}
+				must.Hold(t, got.Status == want.status && got.Rule == want.rule && strings.Contains(got.Reason, want.says),
+					"%+v; want %s by rule %q, saying %q", got, want.status, want.rule, want.says)
 			}
-			if refuted := tt.want[1].status == verify.Refuted; (report.Outcome == verify.Refuted) != refuted {
-				t.Errorf("outcome %s", report.Outcome)
-			}
+			must.Equal(t, tt.want[1].status == verify.Refuted, report.Outcome == verify.Refuted, "outcome", report.Outcome)
 		})
 	}
 }
@@ -140,29 +134,24 @@ func TestSecondSignatureStripped(t *testing.T) {
 	r := sealBy(t, h, signersOf(t, h, "a")...)
 	file := must.Get(r.Marshal())(t)
 	o := h.Options(t)
-	if report := check(t, file, o); report.Outcome != verify.Proved {
-		t.Fatalf("the honest file: %+v", report.Details)
-	}
+	report := check(t, file, o)
+	must.Need(t, report.Outcome == verify.Proved, "the honest file: %+v", report.Details)
 	second := `,"` + base64.StdEncoding.EncodeToString(r.Signatures[1]) + `"`
 	stripped := strings.Replace(string(file), second, "", 1)
 	got := check(t, []byte(stripped), o).Of(verify.Content)
-	if got.Status != verify.Refuted || got.Rule != "form" || !strings.Contains(got.Reason, "names 2 signers, the record has 1 signatures") {
-		t.Errorf("without the signature: %+v", got)
-	}
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "form" && strings.Contains(got.Reason, "names 2 signers, the record has 1 signatures"),
+		"without the signature: %+v", got)
 	name := `,{"alg":"ML-DSA-65","key_id":"` + r.Payload.Signers[1].KeyID.String() + `"}`
 	unnamed := strings.Replace(stripped, name, "", 1)
-	if unnamed == stripped {
-		t.Fatal("the payload does not contain the second signer in this form")
-	}
+	must.Need(t, unnamed != stripped, "the payload does not contain the second signer in this form")
 	if got := check(t, []byte(unnamed), o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "form" || !strings.Contains(got.Reason, "digest") {
 		t.Errorf("without the signer's name in the payload: %+v", got)
 	}
 	// With a recomputed digest the file opens, but the first signature is over another payload.
 	payload := strings.Replace(string(r.Canonical()), name, "", 1)
 	fitting := strings.Replace(unnamed, r.Digest.String(), evidence.DigestOf([]byte(payload)).String(), 1)
-	if got := check(t, []byte(fitting), o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "signature" {
-		t.Errorf("with another digest: %+v", got)
-	}
+	got = check(t, []byte(fitting), o).Of(verify.Content)
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "signature", "with another digest: %+v", got)
 }
 
 // TestSecondSignatureFrom: before the second key existed, the first one signed alone.
@@ -196,9 +185,7 @@ func TestSecondSignatureFrom(t *testing.T) {
 			if g == verify.NonRepudiation && tt.status == verify.Proved && got.Rule == "custody" { // the operator keeps the key
 				continue
 			}
-			if got.Status != tt.status || got.Rule != tt.rule {
-				t.Errorf("%s: %+v; want %s", tt.name, got, tt.status)
-			}
+			must.Hold(t, got.Status == tt.status && got.Rule == tt.rule, "%s: %+v; want %s", tt.name, got, tt.status)
 		}
 	}
 }
@@ -231,15 +218,12 @@ func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 		"a time without a key":   {doc(func(k *trust.Key) { k.With, k.WithFrom = nil, jurattest.Start }), "with_from"},
 		"a time that is no time": {changed(`"with": [`, `"with_from": "soon", "with": [`), "with_from"},
 	} {
-		if _, err := trust.Parse(tt.doc); err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: error %v; want one about %q", name, err, tt.says)
-		}
+		must.Refuse(t, tt.says, name)(trust.Parse(tt.doc))
 	}
 	whole := doc(func(k *trust.Key) { k.WithFrom = jurattest.Start })
 	trusted := must.Get(trust.Parse(whole))(t)
-	if again, err := trusted.Marshal(); err != nil || !bytes.Equal(again, whole) {
-		t.Errorf("marshals to other bytes: %v", err)
-	}
+	again, err := trusted.Marshal()
+	must.Hold(t, err == nil && bytes.Equal(again, whole), "marshals to other bytes: %v", err)
 }
 
 // A taking takes a part out of a file that nothing signed holds there. Anybody who has the file can do it.
@@ -518,9 +502,7 @@ func TestLessShownProvesNoMore(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"timestamps", "disclosures", "certificates", "properties", "signatures", "records", "log", "checkpoint", "anchors", "renewal", "signature line", "certificate of a token"} {
-		if tried[kind] == 0 {
-			t.Errorf("no file has a part of the kind %q", kind)
-		}
+		must.Hold(t, tried[kind] != 0, "no file has a part of the kind %q", kind)
 	}
 }
 

@@ -162,13 +162,9 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 			if got := report.Of(verify.Envelope); got.Status != tt.status || got.Rule != tt.rule || report.Outcome != tt.status || report.Kind != verify.OneRecord {
 				t.Errorf("%+v, outcome %s", got, report.Outcome)
 			}
-			if report.Statement == nil || report.Statement.Subject != r.Payload.RecordID {
-				t.Fatalf("%+v", report.Statement)
-			}
+			must.Need(t, report.Statement != nil && report.Statement.Subject == r.Payload.RecordID, "%+v", report.Statement)
 			for _, got := range report.Statement.Receipts {
-				if (got.Status == verify.Proved) != !strings.HasPrefix(tt.name, "a receipt") && tt.name != "no trust" {
-					t.Errorf("%+v", got)
-				}
+				must.Hold(t, (got.Status == verify.Proved) == !strings.HasPrefix(tt.name, "a receipt") || tt.name == "no trust", "%+v", got)
 			}
 		})
 	}
@@ -178,9 +174,8 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 func TestStatementByTheActor(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleAgent, "a")
 	report := check(t, doc, o)
-	if got := report.Of(verify.Envelope); got.Status != verify.Proved || !strings.Contains(got.Reason, `agent "a" signed the statement`) {
-		t.Errorf("%+v", got)
-	}
+	got := report.Of(verify.Envelope)
+	must.Hold(t, got.Status == verify.Proved && strings.Contains(got.Reason, `agent "a" signed the statement`), "%+v", got)
 	if got := report.Statement.Receipts; len(got) != 1 || got[0].Status != verify.Proved {
 		t.Errorf("%+v", got)
 	}
@@ -191,9 +186,8 @@ func TestStatementWithOneOfTwoSignatures(t *testing.T) {
 	h := jurattest.New(t)
 	h.Keys.PostQuantum = true
 	_, doc, o := stated(t, h, evidence.RoleOperator, "operator")
-	if got := check(t, doc, o).Of(verify.Envelope); got.Status != verify.NotProved || got.Rule != "second-signature" {
-		t.Errorf("%+v", got)
-	}
+	got := check(t, doc, o).Of(verify.Envelope)
+	must.Hold(t, got.Status == verify.NotProved && got.Rule == "second-signature", "%+v", got)
 }
 
 // TestInsideAStatement: an honest statement does not help a record that lies.
@@ -230,9 +224,8 @@ func TestSizeOfAReceiptIsNotSigned(t *testing.T) {
 	proof[0] = proof[0].(int64) + 1
 	header[i].Value = cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, proof)}}}
 	report := check(t, statementBy(t, h, late, evidence.RoleOperator, "operator", "urn:jurat:operator:operator", again()), h.Options(t))
-	if got := report.Of(verify.Order); answerOf(got) != "proved" || report.Outcome != verify.Proved {
-		t.Errorf("%+v, outcome %s", got, report.Outcome)
-	}
+	got := report.Of(verify.Order)
+	must.Hold(t, answerOf(got) == "proved" && report.Outcome == verify.Proved, "%+v, outcome %s", got, report.Outcome)
 	if got := report.Statement.Receipts[0]; got.Status != verify.Proved || !strings.HasSuffix(got.Reason, "has the record") {
 		t.Errorf("%+v", got)
 	}
@@ -243,9 +236,8 @@ func TestDamagedStatement(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
 	for _, end := range []int{200, len(doc) - 1} {
 		report := check(t, doc[:end], o)
-		if got := report.Of(verify.Content); report.Outcome != verify.NotProved || answerOf(got) != "not proved form" {
-			t.Errorf("cut after %d bytes: %+v", end, report.Guarantees)
-		}
+		got := report.Of(verify.Content)
+		must.Hold(t, report.Outcome == verify.NotProved && answerOf(got) == "not proved form", "cut after %d bytes: %+v", end, report.Guarantees)
 	}
 	list, again := part(t, doc)
 	list[2] = []byte("{}")
@@ -254,9 +246,8 @@ func TestDamagedStatement(t *testing.T) {
 	}
 	foreign := inCBOR(t, cbor.Tag{Number: 18, Content: []any{inCBOR(t, cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: "text/plain"}}), cbor.Map{}, []byte("Paid."), make([]byte, 64)}})
 	for want, other := range map[string][]byte{"holds no record": foreign, "CBOR": {0xd2, 0x84, 0x40}} {
-		if _, err := verify.File(other, o); !errors.Is(err, verify.ErrNotOurs) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := verify.File(other, o)
+		must.Hold(t, errors.Is(err, verify.ErrNotOurs) && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 }
 
@@ -278,9 +269,8 @@ func TestUnprotectedRefutesNothing(t *testing.T) {
 		"a structure": {Key: int64(395), Value: int64(7)}, "proofs": {Key: int64(396), Value: "x"}, "a number": {Key: int64(99), Value: int64(1)}, "a text": {Key: "x", Value: nil},
 		"sentences": {Key: int64(-70001), Value: "x"}, "an entry": {Key: int64(-70003), Value: "x"},
 	} {
-		if got := with(func(header cbor.Map) cbor.Map { return append(header, add) }); got.Outcome != before.Outcome {
-			t.Errorf("with %s: %s, %+v", what, got.Outcome, got.Details)
-		}
+		got := with(func(header cbor.Map) cbor.Map { return append(header, add) })
+		must.Hold(t, got.Outcome == before.Outcome, "with %s: %s, %+v", what, got.Outcome, got.Details)
 	}
 	impossible := inCBOR(t, cbor.Tag{Number: 18, Content: []any{inCBOR(t, cbor.Map{{Key: int64(1), Value: int64(-8)}, {Key: int64(395), Value: int64(1)}}), cbor.Map{{Key: int64(396), Value: cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, []any{int64(2), int64(2), []any{}})}}}}}, nil, make([]byte, 64)}})
 	for what, receipts := range map[string]any{"no array": "x", "none": []any{}, "a text": []any{"x"}, "no COSE": []any{[]byte{0}}, "an impossible proof": []any{impossible}, "seventeen": slices.Repeat([]any{impossible}, 17)} {
@@ -298,18 +288,15 @@ func TestUnprotectedRefutesNothing(t *testing.T) {
 			}
 			return header
 		})
-		if got.Outcome == verify.Refuted || answerOf(got.Of(verify.Content)) != "not proved no-record" {
-			t.Errorf("with a record that is %s: %s, %+v", what, got.Outcome, got.Guarantees)
-		}
+		must.Hold(t, got.Outcome != verify.Refuted && answerOf(got.Of(verify.Content)) == "not proved no-record",
+			"with a record that is %s: %s, %+v", what, got.Outcome, got.Guarantees)
 	}
 	for what, pair := range unreadPairs {
-		if got := check(t, withPair(t, doc, pair), o); got.Outcome != verify.NotProved || answerOf(got.Of(verify.Content)) != "not proved form" {
-			t.Errorf("with %s: %+v", what, got)
-		}
+		got := check(t, withPair(t, doc, pair), o)
+		must.Hold(t, got.Outcome == verify.NotProved && answerOf(got.Of(verify.Content)) == "not proved form", "with %s: %+v", what, got)
 	}
-	if got := with(func(cbor.Map) cbor.Map { return nil }); got.Outcome != verify.NotProved {
-		t.Errorf("with an empty header: %s", got.Outcome)
-	}
+	got := with(func(cbor.Map) cbor.Map { return nil })
+	must.Hold(t, got.Outcome == verify.NotProved, "with an empty header: %s", got.Outcome)
 }
 
 // unreadPairs are header parameters that are not read here, each as it stands: other programs may write them.
@@ -394,12 +381,8 @@ func TestCertificateOfAStatement(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			doc, known := exported(t, r, own, o, tt.header(certificate(t, own), certificate(t, other))...)
-			if got := answerOf(check(t, doc, known).Of(verify.Envelope)); got != tt.known {
-				t.Errorf("known: %s, want %s", got, tt.known)
-			}
-			if got := answerOf(check(t, doc, o).Of(verify.Envelope)); got != tt.unknown {
-				t.Errorf("unknown: %s, want %s", got, tt.unknown)
-			}
+			must.Equal(t, answerOf(check(t, doc, known).Of(verify.Envelope)), tt.known, "known")
+			must.Equal(t, answerOf(check(t, doc, o).Of(verify.Envelope)), tt.unknown, "unknown")
 		})
 	}
 }
@@ -426,17 +409,12 @@ func TestCertificateOfARecordsStatement(t *testing.T) {
 	header := must.Get(cbor.DecodeMap(list[0].([]byte)))(t)
 	value, _ := header.Get(int64(33))
 	chain, ok := value.([]any)
-	if !ok || len(chain) != 2 || string(chain[0].([]byte)) != string(leafDER) || string(chain[1].([]byte)) != string(issuingDER) {
-		t.Errorf("%x", value)
-	}
-	if got := check(t, doc, o).Of(verify.Envelope); got.Status != verify.Proved {
-		t.Errorf("%+v", got)
-	}
+	must.Hold(t, ok && len(chain) == 2 && string(chain[0].([]byte)) == string(leafDER) && string(chain[1].([]byte)) == string(issuingDER), "%x", value)
+	got := check(t, doc, o).Of(verify.Envelope)
+	must.Hold(t, got.Status == verify.Proved, "%+v", got)
 	without := o
 	without.Trust = &trust.Trust{}
-	if got := answerOf(check(t, doc, without).Of(verify.Envelope)); got != "not proved unknown-key" {
-		t.Error(got)
-	}
+	must.Equal(t, answerOf(check(t, doc, without).Of(verify.Envelope)), "not proved unknown-key")
 }
 
 // TestSecondVerifierOnStatements compares the two verifiers on statements of records, with receipts, certificates and what is not read, and with single bytes changed.
@@ -475,8 +453,6 @@ func TestSecondVerifierOnStatements(t *testing.T) {
 		changed[at] ^= 1 << (i % 8)
 		take("own-changed", changed, o)
 	}
-	if len(files) < 70 {
-		t.Errorf("only %d files", len(files))
-	}
+	must.Hold(t, len(files) >= 70, "only %d files", len(files))
 	compareOver(t, files)
 }

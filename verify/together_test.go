@@ -52,13 +52,9 @@ func TestFlowTogether(t *testing.T) {
 	for _, order := range [][]*evidence.Record{{a, b, d}, {d, b, a}, {b, a, d}} {
 		alone, joint := together(t, s.house.Options(t), s.apart(order...)...)
 		for _, r := range alone {
-			if r.Outcome != verify.Proved && !r.OpenAlone() {
-				t.Errorf("alone: %s, %+v", r.Outcome, r.Guarantees)
-			}
+			must.Hold(t, r.Outcome == verify.Proved || r.OpenAlone(), "alone: %s, %+v", r.Outcome, r.Guarantees)
 		}
-		if len(joint) != 1 || joint[0].Outcome != verify.Proved || joint[0].Records != 3 {
-			t.Fatalf("together: %+v", joint)
-		}
+		must.Need(t, len(joint) == 1 && joint[0].Outcome == verify.Proved && joint[0].Records == 3, "together: %+v", joint)
 		expect(t, joint[0], verify.HumanReview, verify.Proved, "", nil)
 	}
 }
@@ -68,9 +64,7 @@ func TestChainTogether(t *testing.T) {
 	s := newStory(t)
 	planner, toolA, toolB, execution := parallel(s)
 	_, joint := together(t, s.house.Options(t), s.apart(execution, toolA, planner, toolB)...)
-	if len(joint) != 1 {
-		t.Fatalf("%d reports", len(joint))
-	}
+	must.Need(t, len(joint) == 1, "%d reports", len(joint))
 	expect(t, joint[0], verify.Chain, verify.Proved, "", nil)
 
 	asked := answer()
@@ -89,9 +83,8 @@ func TestMissingTogether(t *testing.T) {
 	planner, toolA, _, execution := parallel(s)
 	for name, records := range map[string][]*evidence.Record{"the middle": {planner, execution}, "the beginning": {toolA, execution}} {
 		_, joint := together(t, s.house.Options(t), s.apart(records...)...)
-		if len(joint) != 1 || joint[0].Outcome != verify.NotProved || joint[0].Of(verify.Chain).Status != verify.NotProved {
-			t.Errorf("without %s: %+v", name, joint)
-		}
+		must.Hold(t, len(joint) == 1 && joint[0].Outcome == verify.NotProved && joint[0].Of(verify.Chain).Status == verify.NotProved,
+			"without %s: %+v", name, joint)
 	}
 	f := newStory(t)
 	a, b, d := flow(f)
@@ -101,9 +94,7 @@ func TestMissingTogether(t *testing.T) {
 	late := f.add(deliveryOf(routeA7, a, b))
 	for name, records := range map[string][]*evidence.Record{"the review": {a, d}, "the answer": {b, d}} {
 		_, joint := together(t, f.house.Options(t), f.apart(records...)...)
-		if len(joint) != 1 || joint[0].Of(verify.HumanReview).Status != verify.NotProved {
-			t.Errorf("without %s: %+v", name, joint)
-		}
+		must.Hold(t, len(joint) == 1 && joint[0].Of(verify.HumanReview).Status == verify.NotProved, "without %s: %+v", name, joint)
 	}
 	_, joint := together(t, f.house.Options(t), f.apart(a, b, no, late)...) // a file that is not here may contain a later approval
 	expect(t, joint[0], verify.HumanReview, verify.NotProved, "delivery-rejected", late)
@@ -129,12 +120,10 @@ func TestTwoLogsAreNotPutTogether(t *testing.T) {
 	trust := *untrusted.Trust
 	trust.Logs = nil
 	untrusted.Trust = &trust
-	if _, joint := together(t, untrusted, files...); joint != nil {
-		t.Errorf("of no log that is trusted: %+v", joint)
-	}
-	if _, joint := together(t, s.house.Options(t), files[0], files[0]); len(joint) != 0 {
-		t.Errorf("one answer, twice: %+v", joint)
-	}
+	_, joint := together(t, untrusted, files...)
+	must.Hold(t, joint == nil, "of no log that is trusted: %+v", joint)
+	_, joint = together(t, s.house.Options(t), files[0], files[0])
+	must.Hold(t, len(joint) == 0, "one answer, twice: %+v", joint)
 }
 
 // TestTwoHistoriesTogether: two files of one log are each proved, but show two histories.
@@ -146,12 +135,8 @@ func TestTwoHistoriesTogether(t *testing.T) {
 	b := other.add(changed)
 	files := append(one.apart(a), other.apart(b)...)
 	alone, joint := together(t, one.house.Options(t), files...)
-	if alone[0].Outcome != verify.Proved || alone[1].Outcome != verify.Proved {
-		t.Fatalf("alone: %s, %s", alone[0].Outcome, alone[1].Outcome)
-	}
-	if len(joint) != 1 || joint[0].Of(verify.Order).Rule != "fork" || joint[0].Outcome != verify.Refuted {
-		t.Errorf("%+v", joint)
-	}
+	must.Need(t, alone[0].Outcome == verify.Proved && alone[1].Outcome == verify.Proved, "alone: %s, %s", alone[0].Outcome, alone[1].Outcome)
+	must.Hold(t, len(joint) == 1 && joint[0].Of(verify.Order).Rule == "fork" && joint[0].Outcome == verify.Refuted, "%+v", joint)
 }
 
 // TestTwinsTogether: one log has a record_id twice. A ledger refuses this; a thief of its key can do it.
@@ -160,9 +145,7 @@ func TestTwinsTogether(t *testing.T) {
 	checkpoint, first, second := c.twins(t.Context())
 	_, joint := together(t, c.house.Options(t), &evidence.Bundle{Records: []*evidence.Record{first}, Checkpoint: checkpoint},
 		&evidence.Bundle{Records: []*evidence.Record{second}, Checkpoint: checkpoint})
-	if len(joint) != 1 {
-		t.Fatalf("%d reports", len(joint))
-	}
+	must.Need(t, len(joint) == 1, "%d reports", len(joint))
 	expect(t, joint[0], verify.Order, verify.Refuted, "twin", second)
 }
 
@@ -182,9 +165,8 @@ func TestGivenOn(t *testing.T) {
 			s.add(tell(s, s.add(answer())))
 			report := s.report()
 			expect(t, report, verify.GivenOn, verify.Proved, "", nil)
-			if f := report.Of(verify.HumanReview); f.Reason != "not asked" {
-				t.Errorf("it says something of a person: %+v", f)
-			}
+			f := report.Of(verify.HumanReview)
+			must.Hold(t, f.Reason == "not asked", "it says something of a person: %+v", f)
 		})
 	}
 }
@@ -210,12 +192,10 @@ func TestNotGivenOn(t *testing.T) {
 			s := newStory(t)
 			tell(s, s.add(answer()))
 			report := s.report()
-			if f := report.Of(verify.GivenOn); f.Reason != "not asked" {
-				t.Errorf("%+v", f)
-			}
-			if f := report.Of(verify.HumanReview); f.Status != verify.NotProved || f.Rule != "unreviewed" {
-				t.Errorf("%+v", f)
-			}
+			f := report.Of(verify.GivenOn)
+			must.Hold(t, f.Reason == "not asked", "%+v", f)
+			f = report.Of(verify.HumanReview)
+			must.Hold(t, f.Status == verify.NotProved && f.Rule == "unreviewed", "%+v", f)
 		})
 	}
 	s := newStory(t)
@@ -232,19 +212,14 @@ func TestOpenAlone(t *testing.T) {
 	file := s.house.Bundle(t, d)
 	o := s.house.Options(t)
 	o.Require = []verify.Guarantee{verify.NonRepudiation}
-	if r := verify.Bundle(file, o); r.OpenAlone(o.Require...) {
-		t.Errorf("without what is demanded: %+v", r.Guarantees)
-	}
+	r := verify.Bundle(file, o)
+	must.Hold(t, !r.OpenAlone(o.Require...), "without what is demanded: %+v", r.Guarantees)
 	o.Require = []verify.Guarantee{verify.HumanReview}
 	alone, joint := together(t, o, s.apart(a, b, d)...)
 	for _, r := range alone {
-		if !r.OpenAlone(o.Require...) {
-			t.Errorf("%s: %+v", r.Outcome, r.Guarantees)
-		}
+		must.Hold(t, r.OpenAlone(o.Require...), "%s: %+v", r.Outcome, r.Guarantees)
 	}
-	if len(joint) != 1 || joint[0].Outcome != verify.Proved {
-		t.Errorf("%+v", joint)
-	}
+	must.Hold(t, len(joint) == 1 && joint[0].Outcome == verify.Proved, "%+v", joint)
 }
 
 // An exchange is a message and its answer.
@@ -380,9 +355,7 @@ func TestExchanges(t *testing.T) {
 				got = strings.ReplaceAll(strings.ReplaceAll(got, r.Payload.RecordID, "RECORD"), r.Payload.Signers[0].KeyID.String(), "KEY")
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
-		}
+		must.Hold(t, got == c.want, "%s:\n%s, want\n%s", c.name, got, c.want)
 	}
 }
 
@@ -416,18 +389,13 @@ func TestJoin(t *testing.T) {
 	a.Seal(t, payloadOf(t, call()))
 	b.Seal(t, payloadOf(t, call()))
 	joined := must.Get(trust.Join(a.Trust(t), b.Trust(t), a.Trust(t)))(t)
-	if len(joined.Keys) != 2 || len(joined.Logs) != 2 || len(joined.Authorities) != 1 {
-		t.Errorf("%d keys, %d logs, %d authorities", len(joined.Keys), len(joined.Logs), len(joined.Authorities))
-	}
+	must.Hold(t, len(joined.Keys) == 2 && len(joined.Logs) == 2 && len(joined.Authorities) == 1,
+		"%d keys, %d logs, %d authorities", len(joined.Keys), len(joined.Logs), len(joined.Authorities))
 	other := a.Trust(t)
 	other.Keys = slices.Clone(other.Keys)
 	other.Keys[0].Custody = trust.ByOwner
-	if _, err := trust.Join(a.Trust(t), other); err == nil || !strings.Contains(err.Error(), "trust file 2: keys: element 0 is there in another file, too, and says something else") {
-		t.Error(err)
-	}
+	must.Refuse(t, "trust file 2: keys: element 0 is there in another file, too, and says something else")(trust.Join(a.Trust(t), other))
 	witnessed := b.Trust(t)
 	witnessed.Witnesses, witnessed.Quorum = []string{"w"}, 1
-	if _, err := trust.Join(a.Trust(t), witnessed); err == nil || !strings.Contains(err.Error(), "different witnesses") {
-		t.Error(err)
-	}
+	must.Refuse(t, "different witnesses")(trust.Join(a.Trust(t), witnessed))
 }

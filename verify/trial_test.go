@@ -110,9 +110,7 @@ func renamed(links map[evidence.Digest]evidence.Digest, d evidence.Digest) evide
 func (f *forger) find(action evidence.ActionType) (*evidence.Payload, int) {
 	f.t.Helper()
 	i := slices.IndexFunc(f.acts, func(p evidence.Payload) bool { return p.ActionType == action })
-	if i < 0 {
-		f.t.Fatalf("the trial has no %s", action)
-	}
+	must.Need(f.t, i >= 0, "the trial has no %s", action)
 	return &f.acts[i], i
 }
 
@@ -137,15 +135,11 @@ func TestHonestTrialIsProved(t *testing.T) {
 		h := jurattest.New(t)
 		b := h.Bundle(t, h.Try(t, method).Records...)
 		r := verify.Bundle(b, h.Options(t))
-		if r.Outcome != verify.Proved {
-			t.Errorf("%s: %s: %+v", method, r.Outcome, r.Details)
-		}
-		if f := r.Of(verify.NonRepudiation); f.Status != verify.NotProved || f.Rule != "custody" {
-			t.Errorf("%s: non-repudiation with the operator's keys: %+v", method, f)
-		}
-		if r := verify.Bundle(b, verify.Options{UnsafeAllowMock: true}); r.Outcome != verify.NotProved {
-			t.Errorf("%s without trust: %s, want %s", method, r.Outcome, verify.NotProved)
-		}
+		must.Hold(t, r.Outcome == verify.Proved, "%s: %s: %+v", method, r.Outcome, r.Details)
+		f := r.Of(verify.NonRepudiation)
+		must.Hold(t, f.Status == verify.NotProved && f.Rule == "custody", "%s: non-repudiation with the operator's keys: %+v", method, f)
+		r = verify.Bundle(b, verify.Options{UnsafeAllowMock: true})
+		must.Hold(t, r.Outcome == verify.NotProved, "%s without trust: %s, want %s", method, r.Outcome, verify.NotProved)
 	}
 }
 
@@ -285,12 +279,10 @@ func TestForgedTrials(t *testing.T) {
 				want = verify.NotProved
 			}
 			got := r.Of(tt.guarantee)
-			if r.Outcome != want || got.Status != want || got.Rule != tt.rule {
-				t.Fatalf("outcome %s, %s: %+v; want %s by rule %s", r.Outcome, tt.guarantee, got, want, tt.rule)
-			}
-			if tt.act != "" && actionOf(b, got.Record) != tt.act {
-				t.Errorf("the report names %q, of type %q; want a %s", got.Record, actionOf(b, got.Record), tt.act)
-			}
+			must.Need(t, r.Outcome == want && got.Status == want && got.Rule == tt.rule,
+				"outcome %s, %s: %+v; want %s by rule %s", r.Outcome, tt.guarantee, got, want, tt.rule)
+			must.Hold(t, tt.act == "" || actionOf(b, got.Record) == tt.act,
+				"the report names %q, of type %q; want a %s", got.Record, actionOf(b, got.Record), tt.act)
 		})
 	}
 }
@@ -308,9 +300,8 @@ func TestHiddenBranch(t *testing.T) {
 		shown = append(shown, f.house.Seal(t, p))
 	}
 	r := verify.Bundle(f.house.Bundle(t, shown...), f.house.Options(t))
-	if got := r.Of(verify.Completeness); got.Status != verify.Refuted || got.Rule != "gap" || got.Record != shown[2].Payload.RecordID {
-		t.Errorf("completeness: %+v", got)
-	}
+	got := r.Of(verify.Completeness)
+	must.Hold(t, got.Status == verify.Refuted && got.Rule == "gap" && got.Record == shown[2].Payload.RecordID, "completeness: %+v", got)
 }
 
 // TestDecisionsInATrialsChain: people's decisions are in the trial's chain. They do not weaken its proof, even if the
@@ -322,18 +313,15 @@ func TestDecisionsInATrialsChain(t *testing.T) {
 	review := h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:02Z",
 		OriginalResponseID: last.Payload.RecordID, ApprovalStatus: evidence.Approved, ChainID: done.ID, Case: last.Payload.Case, Saw: []evidence.Digest{last.Digest}})
 	for _, records := range [][]*evidence.Record{done.Records, append(slices.Clone(done.Records), review)} {
-		if got := verify.Bundle(h.Bundle(t, records...), h.Options(t)).Of(verify.Completeness); got.Status != verify.Proved {
-			t.Errorf("%d records: %+v", len(records), got)
-		}
+		got := verify.Bundle(h.Bundle(t, records...), h.Options(t)).Of(verify.Completeness)
+		must.Hold(t, got.Status == verify.Proved, "%d records: %+v", len(records), got)
 	}
 	stray := h.Seal(t, output("a"))
 	other := h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: "a", Timestamp: "2026-01-01T00:00:02Z", Response: jsontext.Value(`"x"`),
 		ChainID: done.ID, Case: evidence.DigestOf(nil), Saw: []evidence.Digest{last.Digest}})
 	for _, r := range []*evidence.Record{stray, other} {
 		got := verify.Bundle(h.Bundle(t, append(slices.Clone(done.Records), r)...), h.Options(t)).Of(verify.Completeness)
-		if got.Status != verify.Refuted || got.Rule != "foreign" || got.Record != r.Payload.RecordID {
-			t.Errorf("a foreign record: %+v", got)
-		}
+		must.Hold(t, got.Status == verify.Refuted && got.Rule == "foreign" && got.Record == r.Payload.RecordID, "a foreign record: %+v", got)
 	}
 }
 
@@ -341,9 +329,8 @@ func TestRerunIsCounted(t *testing.T) {
 	h := jurattest.New(t)
 	for _, want := range []string{"submission 1 of", "submission 2 of", "submission 3 of"} {
 		r := verify.Bundle(h.Bundle(t, h.Try(t, jury.MajorityVote).Records...), h.Options(t))
-		if got := r.Of(verify.Completeness); got.Status != verify.Proved || !strings.Contains(got.Reason, want) {
-			t.Errorf("completeness: %+v; want %q", got, want)
-		}
+		got := r.Of(verify.Completeness)
+		must.Hold(t, got.Status == verify.Proved && strings.Contains(got.Reason, want), "completeness: %+v; want %q", got, want)
 	}
 }
 
@@ -463,19 +450,15 @@ func TestTrialOutcome(t *testing.T) {
 		for name, r := range map[string]*verify.Report{"bundle": verify.Bundle(b, o), "file": fileOf(t, b, o)} {
 			got := r.TrialOutcome
 			if c.want == "" {
-				if got != nil {
-					t.Errorf("%s, %s: %+v is stated", c.name, name, got)
-				}
+				must.Hold(t, got == nil, "%s, %s: %+v is stated", c.name, name, got)
 				continue
 			}
-			if got == nil || got.Position != c.want || got.Open != c.open {
-				t.Errorf("%s, %s: %+v, want %s, open %t: %+v", c.name, name, got, c.want, c.open, r.Details)
-			}
+			must.Hold(t, got != nil && got.Position == c.want && got.Open == c.open,
+				"%s, %s: %+v, want %s, open %t: %+v", c.name, name, got, c.want, c.open, r.Details)
 		}
 		o.Trust.Keys = nil
-		if r := verify.Bundle(b, o); r.TrialOutcome != nil {
-			t.Errorf("%s: without keys %+v is stated", c.name, r.TrialOutcome)
-		}
+		r := verify.Bundle(b, o)
+		must.Hold(t, r.TrialOutcome == nil, "%s: without keys %+v is stated", c.name, r.TrialOutcome)
 	}
 }
 
@@ -490,9 +473,8 @@ func TestNoOutcomeOfParts(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Try(t, jury.FinalJudge).Records
 	for n := 1; n < len(records); n++ {
-		if r := verify.Bundle(h.Bundle(t, records[:n]...), h.Options(t)); r.TrialOutcome != nil {
-			t.Errorf("after %d acts: %+v", n, r.TrialOutcome)
-		}
+		r := verify.Bundle(h.Bundle(t, records[:n]...), h.Options(t))
+		must.Hold(t, r.TrialOutcome == nil, "after %d acts: %+v", n, r.TrialOutcome)
 	}
 }
 
@@ -502,9 +484,7 @@ func TestTimelineSaysWhatWasDecided(t *testing.T) {
 	b, _ := c.make(t)
 	steps := verify.Timeline(b.Records, nil)
 	last := steps[len(steps)-1]
-	if last.Status != evidence.ApprovedWithModifications || last.Verdict == nil || last.Verdict.Position != jury.UnsafeFail {
-		t.Errorf("%+v", last)
-	}
+	must.Hold(t, last.Status == evidence.ApprovedWithModifications && last.Verdict != nil && last.Verdict.Position == jury.UnsafeFail, "%+v", last)
 }
 
 func TestConfigurationOfARecord(t *testing.T) {
@@ -538,15 +518,10 @@ func TestConfigurationOfARecord(t *testing.T) {
 			}
 			report := verify.Record(r, o)
 			got := report.Of(verify.Configuration)
-			if got.Status != tt.status || got.Rule != tt.rule {
-				t.Errorf("%+v; want %s by %q", got, tt.status, tt.rule)
-			}
-			if tt.status == verify.Proved && !strings.Contains(got.Reason, "the actor's word") {
-				t.Errorf("the reason does not say who states the configuration: %s", got.Reason)
-			}
-			if tt.rule == "unstated" && report.Outcome != verify.Proved {
-				t.Errorf("outcome %s: it is not required", report.Outcome)
-			}
+			must.Hold(t, got.Status == tt.status && got.Rule == tt.rule, "%+v; want %s by %q", got, tt.status, tt.rule)
+			must.Hold(t, tt.status != verify.Proved || strings.Contains(got.Reason, "the actor's word"),
+				"the reason does not say who states the configuration: %s", got.Reason)
+			must.Hold(t, tt.rule != "unstated" || report.Outcome == verify.Proved, "outcome %s: it is not required", report.Outcome)
 		})
 	}
 }
@@ -555,9 +530,8 @@ func TestConfigurationOfARecord(t *testing.T) {
 func TestConfigurationIsNotAsked(t *testing.T) {
 	h := jurattest.New(t)
 	r := h.Seal(t, reviewOf(h.Seal(t, output("a")), evidence.Approved, ""))
-	if got := verify.Record(r, h.Options(t)).Of(verify.Configuration); got.Reason != "not asked" {
-		t.Errorf("%+v", got)
-	}
+	got := verify.Record(r, h.Options(t)).Of(verify.Configuration)
+	must.Hold(t, got.Reason == "not asked", "%+v", got)
 }
 
 // TestConfigurationOfATrial compares what jurors and judge say about themselves with their seats.
@@ -600,12 +574,9 @@ func TestConfigurationOfATrial(t *testing.T) {
 			b := f.seal()
 			report := verify.Bundle(b, f.house.Options(t))
 			got := report.Of(verify.Configuration)
-			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.actor) {
-				t.Errorf("%+v; want %s by %q of %q", got, tt.status, tt.rule, tt.actor)
-			}
-			if (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) {
-				t.Errorf("outcome %s", report.Outcome)
-			}
+			must.Hold(t, got.Status == tt.status && got.Rule == tt.rule && strings.Contains(got.Reason, tt.actor),
+				"%+v; want %s by %q of %q", got, tt.status, tt.rule, tt.actor)
+			must.Hold(t, (report.Outcome == verify.Refuted) == (tt.status == verify.Refuted), "outcome %s", report.Outcome)
 		})
 	}
 }
@@ -620,18 +591,16 @@ func TestConfigurationWithoutTheSeat(t *testing.T) {
 		if role != evidence.RoleJuror && role != evidence.RoleJudge {
 			continue
 		}
-		if got := verify.Record(r, o).Of(verify.Configuration); got.Status != verify.NotProved || got.Rule != "seat" {
-			t.Errorf("%s alone: %+v", r.Payload.ActionType, got)
-		}
+		got := verify.Record(r, o).Of(verify.Configuration)
+		must.Hold(t, got.Status == verify.NotProved && got.Rule == "seat", "%s alone: %+v", r.Payload.ActionType, got)
 	}
 	// An actor without a seat in the opening that it answers.
 	f = newForger(t, jury.FinalJudge)
 	p, i := f.find(evidence.Evaluation)
 	p.AgentID = "juror-x"
 	b = f.seal()
-	if got := verify.Bundle(b, f.house.Options(t)).For(verify.Configuration, b.Records[i].Payload.RecordID); got.Rule != "seat" {
-		t.Errorf("without a seat: %+v", got)
-	}
+	got := verify.Bundle(b, f.house.Options(t)).For(verify.Configuration, b.Records[i].Payload.RecordID)
+	must.Hold(t, got.Rule == "seat", "without a seat: %+v", got)
 }
 
 // TestConfigurationOfHonestTrials: jurors leave out the parameters of their seats; and a stand-in has no model.
@@ -645,11 +614,8 @@ func TestConfigurationOfHonestTrials(t *testing.T) {
 	jurors[2].(*jurattest.Juror).Err = jury.ErrBlocked
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: settings, Jurors: jurors,
 		Judge: judge, Now: h.Now, Random: h.Random}, jurattest.Case(t)))(t)
-	if !done.Result.Degraded {
-		t.Fatal("no juror was blocked")
-	}
+	must.Need(t, done.Result.Degraded, "no juror was blocked")
 	report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
-	if got := report.Of(verify.Configuration); report.Outcome != verify.Proved || got.Status != verify.Proved {
-		t.Errorf("%s, %+v", report.Outcome, got)
-	}
+	got := report.Of(verify.Configuration)
+	must.Hold(t, report.Outcome == verify.Proved && got.Status == verify.Proved, "%s, %+v", report.Outcome, got)
 }

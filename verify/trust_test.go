@@ -32,9 +32,7 @@ func TestTrustFileMarshalsBackToTheSameBytes(t *testing.T) {
 	doc := trustFile(t)
 	trusted := must.Get(trust.Parse([]byte(doc)))(t)
 	again, err := trusted.Marshal()
-	if err != nil || !bytes.Equal(again, []byte(doc)) {
-		t.Errorf("marshals to other bytes: %v\n%s\n%s", err, doc, again)
-	}
+	must.Hold(t, err == nil && bytes.Equal(again, []byte(doc)), "marshals to other bytes: %v\n%s\n%s", err, doc, again)
 }
 
 // TestFingerprintIgnoresLayout: reformatting a file does not change its fingerprint.
@@ -91,9 +89,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 			continue
 		}
 		_, err := trust.Parse([]byte(changed))
-		if err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), tt.says), "%s: error %v; want one about %q", tt.name, err, tt.says)
 	}
 }
 
@@ -102,14 +98,11 @@ func TestFingerprintOfOldFiles(t *testing.T) {
 	const empty = `{"format":"jurat/trust/v1"}`
 	trusted := must.Get(trust.Parse([]byte(empty)))(t)
 	digest, err := trusted.Fingerprint()
-	if err != nil || digest != evidence.DigestOf([]byte(`{"authorities":[],"format":"jurat/trust/v1","keys":[],"logs":[]}`)) {
-		t.Errorf("fingerprint %s, %v", digest, err)
-	}
+	must.Hold(t, err == nil && digest == evidence.DigestOf([]byte(`{"authorities":[],"format":"jurat/trust/v1","keys":[],"logs":[]}`)),
+		"fingerprint %s, %v", digest, err)
 	doc := trustFile(t)
 	for _, later := range []string{"cas", "revoked", "revocation"} {
-		if strings.Contains(doc, later) {
-			t.Errorf("a file without this member was written with %q", later)
-		}
+		must.Hold(t, !strings.Contains(doc, later), "a file without this member was written with %q", later)
 	}
 }
 
@@ -148,12 +141,8 @@ func TestCAsAreReadStrictly(t *testing.T) {
 		{"a certificate that may not certify", certificate.ReplaceAllString(doc, `"certificate": "`+base64.StdEncoding.EncodeToString(certify(t, mayNot, key.Public(), mayNot, key).Raw)+`"`), "not that of a CA"},
 		{"an authority's revocation that is none", strings.Replace(trustFile(t), `"clock":`, `"revocation": "ocsp", "clock":`, 1), `authorities/0: revocation "ocsp"`},
 	} {
-		if tt.changed == doc {
-			t.Errorf("%s: the change does not apply to the file", tt.name)
-		}
-		if _, err := trust.Parse([]byte(tt.changed)); err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
-		}
+		must.Hold(t, tt.changed != doc, "%s: the change does not apply to the file", tt.name)
+		must.Refuse(t, tt.says, tt.name)(trust.Parse([]byte(tt.changed)))
 	}
 }
 
@@ -168,14 +157,10 @@ func FuzzParseTrust(f *testing.F) {
 		}
 		again := must.Get(trusted.Marshal())(t)
 		read, err := trust.Parse(again)
-		if err != nil {
-			t.Fatalf("the written file is refused: %v\n%s", err, again)
-		}
+		must.Need(t, err == nil, "the written file is refused: %v\n%s", err, again)
 		was, err := trusted.Fingerprint()
 		is, err2 := read.Fingerprint()
-		if err != nil || err2 != nil || was != is {
-			t.Fatalf("the written file has another fingerprint: %v, %v", err, err2)
-		}
+		must.Need(t, err == nil && err2 == nil && was == is, "the written file has another fingerprint: %v, %v", err, err2)
 	})
 }
 
@@ -194,18 +179,13 @@ func trustFileWithLists(t testing.TB) string {
 
 func TestListsInTrustFileAreReadStrictly(t *testing.T) {
 	doc := trustFileWithLists(t)
-	if file, err := trust.Parse([]byte(doc)); err != nil || len(file.Authorities[0].Services) != 1 || file.Lists.LOTL.Sequence != 7 {
-		t.Fatalf("%v\n%s", err, doc)
-	}
+	file, err := trust.Parse([]byte(doc))
+	must.Need(t, err == nil && len(file.Authorities[0].Services) == 1 && file.Lists.LOTL.Sequence == 7, "%v\n%s", err, doc)
 	compact := compactLists(t)
 	for _, change := range slices.Concat(listChanges, otherListChanges) {
 		changed := strings.Replace(compact, change.old, change.new, 1)
-		if changed == compact {
-			t.Errorf("%s: nothing is changed in %s", change.name, compact)
-		}
-		if _, err := trust.Parse([]byte(changed)); err == nil || !strings.Contains(err.Error(), change.says) {
-			t.Errorf("%s: %v", change.name, err)
-		}
+		must.Hold(t, changed != compact, "%s: nothing is changed in %s", change.name, compact)
+		must.Refuse(t, change.says, change.name)(trust.Parse([]byte(changed)))
 	}
 }
 
@@ -259,9 +239,7 @@ func TestTrustThatContradictsItself(t *testing.T) {
 		file := must.Get(trust.Parse([]byte(trustFileWithLists(t))))(t)
 		spoil(file)
 		doc := must.Get(file.Marshal())(t)
-		if _, err := trust.Parse(doc); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		must.Refuse(t, says)(trust.Parse(doc))
 	}
 }
 
@@ -278,12 +256,8 @@ func TestJoinedFilesDemandTheSame(t *testing.T) {
 		"witnesses": {{Witnesses: []string{one}, Quorum: 1}, {Witnesses: []string{two}, Quorum: 1}},
 		"lists":     {file, &other},
 	} {
-		if _, err := trust.Join(files...); err == nil {
-			t.Errorf("files with another %s are joined", name)
-		}
-		if _, err := trust.Join(files[0], files[0]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Refuse(t, "", "files with another", name)(trust.Join(files...))
+		must.Fail(t, nil, name)(trust.Join(files[0], files[0]))
 	}
 }
 
@@ -292,9 +266,7 @@ func TestServicesNeedLists(t *testing.T) {
 	file := must.Get(trust.Parse([]byte(trustFileWithLists(t))))(t)
 	file.Lists = nil
 	doc := must.Get(file.Marshal())(t)
-	if _, err := trust.Parse(doc); err == nil || !strings.Contains(err.Error(), "no lists") {
-		t.Error(err)
-	}
+	must.Refuse(t, "no lists")(trust.Parse(doc))
 }
 
 // TestTrustFileOrNot: a file of records given as a trust file is called that, but a trust file with a mistake is told its mistake, wherever
@@ -312,9 +284,8 @@ func TestTrustFileOrNot(t *testing.T) {
 		`{"format":7,"records":[]}`:                               other,
 		`{"digest":"sha256:00","payload":{}}`:                     other,
 	} {
-		if _, err := trust.Parse([]byte(doc)); err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", doc, err, want)
-		}
+		_, err := trust.Parse([]byte(doc))
+		must.Hold(t, err != nil && strings.HasSuffix(err.Error(), want), "%s: %v, want %s", doc, err, want)
 	}
 }
 
@@ -343,9 +314,8 @@ func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 // payload.
 func FuzzInside(f *testing.F) {
 	file, o := wholeRecord(f)
-	if r := must.Get(verify.File(file, o))(f); r.Of(verify.Time).Status != verify.Proved || r.Of(verify.Content).Status != verify.Proved {
-		f.Fatalf("%+v", r.Details)
-	}
+	r := must.Get(verify.File(file, o))(f)
+	must.Need(f, r.Of(verify.Time).Status == verify.Proved && r.Of(verify.Content).Status == verify.Proved, "%+v", r.Details)
 	for where := range insides {
 		for how := range byte(10) {
 			f.Add(where, []byte{how * 25, 7, how, 3, 200, how}, int64(how)<<60)
@@ -361,12 +331,9 @@ func FuzzInside(f *testing.F) {
 			return // too long
 		}
 		report, err := verify.File(changed, o)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, changed)
-		}
-		if content := report.Of(verify.Content); content.Status == verify.Refuted {
-			t.Errorf("the signed bytes are unchanged, but content is refuted: %+v", content)
-		}
+		must.Need(t, err == nil, "%v\n%s", err, changed)
+		content := report.Of(verify.Content)
+		must.Hold(t, content.Status != verify.Refuted, "the signed bytes are unchanged, but content is refuted: %+v", content)
 	})
 }
 

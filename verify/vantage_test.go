@@ -64,9 +64,8 @@ func TestFlippedByte(t *testing.T) {
 
 func flippedBytes(t *testing.T, chat, answer string, call func(request, response string) observed.Act) {
 	t.Helper()
-	if found := judged(observedRecord(t, call(chat, answer))); found != nil {
-		t.Fatalf("%+v", found)
-	}
+	found := judged(observedRecord(t, call(chat, answer)))
+	must.Need(t, found == nil, "%+v", found)
 	flips := 0
 	for _, direction := range []string{chat, answer} {
 		for i := range len(direction) {
@@ -79,9 +78,8 @@ func flippedBytes(t *testing.T, chat, answer string, call func(request, response
 			} else {
 				r.Payload.ResponseBody = value
 			}
-			if found := judged(r); found == nil || found.Rule != "digest" || found.Status != Refuted {
-				t.Fatalf("byte %d of %.20q: %+v", i, direction, found)
-			}
+			found := judged(r)
+			must.Need(t, found != nil && found.Rule == "digest" && found.Status == Refuted, "byte %d of %.20q: %+v", i, direction, found)
 			flips++
 		}
 	}
@@ -90,14 +88,11 @@ func flippedBytes(t *testing.T, chat, answer string, call func(request, response
 		r := observedRecord(t, call(chat, answer))
 		r.Payload.Parameters = bytes.Clone(said)
 		r.Payload.Parameters[i] ^= 1
-		if found := judged(r); found == nil || found.Rule != "projection" || found.Status != Refuted {
-			t.Fatalf("byte %d of %s: %+v", i, said, found)
-		}
+		found := judged(r)
+		must.Need(t, found != nil && found.Rule == "projection" && found.Status == Refuted, "byte %d of %s: %+v", i, said, found)
 		flips++
 	}
-	if flips < 200 {
-		t.Errorf("only %d flips", flips)
-	}
+	must.Hold(t, flips >= 200, "only %d flips", flips)
 }
 
 // TestCopiesAreBounded: a small file that copies for hours is not followed; what copies nothing is judged as ever.
@@ -110,18 +105,14 @@ func TestCopiesAreBounded(t *testing.T) {
 	r.Payload.Model, r.Payload.ModelVersion, r.Payload.Parameters, r.Payload.Response = "", "", nil, nil
 	f := sights{copied: maxCopied - 1000}
 	first := call(source, answer)
-	if found := f.Take(lookAt(observedRecord(t, first))); found != nil && found.Status == Refuted {
-		t.Fatalf("%+v", found)
-	}
-	if found := f.Take(lookAt(r)); found != nil {
-		t.Fatalf("within the bound: %+v", found)
-	}
-	if found := f.Take(lookAt(r)); found == nil || found.Rule != "volume" || found.Status == Refuted {
-		t.Errorf("beyond the bound: %+v", found)
-	}
-	if found := f.Take(lookAt(observedRecord(t, call(chat, answer)))); found != nil {
-		t.Errorf("a record that copies nothing: %+v", found)
-	}
+	found := f.Take(lookAt(observedRecord(t, first)))
+	must.Need(t, found == nil || found.Status != Refuted, "%+v", found)
+	found = f.Take(lookAt(r))
+	must.Need(t, found == nil, "within the bound: %+v", found)
+	found = f.Take(lookAt(r))
+	must.Hold(t, found != nil && found.Rule == "volume" && found.Status != Refuted, "beyond the bound: %+v", found)
+	found = f.Take(lookAt(observedRecord(t, call(chat, answer))))
+	must.Hold(t, found == nil, "a record that copies nothing: %+v", found)
 }
 
 // TestCircleOfCopies: bodies that copy from each other, and one that copies from itself, come to an end, and are not there.
@@ -135,9 +126,8 @@ func TestCircleOfCopies(t *testing.T) {
 	self.Payload.RequestBody = copies(self)
 	var f sights
 	for i, r := range []*evidence.Record{a, b, a, b, self, self} {
-		if found := f.Take(lookAt(r)); found == nil || found.Rule != "missing" || found.Status == Refuted {
-			t.Errorf("record %d: %+v", i, found)
-		}
+		found := f.Take(lookAt(r))
+		must.Hold(t, found != nil && found.Rule == "missing" && found.Status != Refuted, "record %d: %+v", i, found)
 	}
 }
 
@@ -155,18 +145,15 @@ func TestBombIsNotOpened(t *testing.T) {
 	r := observedRecord(t, act)
 	before := new(runtime.MemStats)
 	runtime.ReadMemStats(before)
-	if found := judged(r); found == nil || found.Rule != "readers" || found.Status == Refuted {
-		t.Errorf("%+v", found)
-	}
+	found := judged(r)
+	must.Hold(t, found != nil && found.Rule == "readers" && found.Status != Refuted, "%+v", found)
 	after := new(runtime.MemStats)
 	runtime.ReadMemStats(after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
-		t.Errorf("%d bytes were allocated for a body of %d", n, bomb.Len())
-	}
+	n := after.TotalAlloc - before.TotalAlloc
+	must.Hold(t, n <= 64<<20, "%d bytes were allocated for a body of %d", n, bomb.Len())
 	r.Payload.ModelVersion = "zeros"
-	if found := judged(r); found == nil || found.Status != Refuted || found.Rule != "projection" {
-		t.Errorf("a model that no bytes say: %+v", found)
-	}
+	found = judged(r)
+	must.Hold(t, found != nil && found.Status == Refuted && found.Rule == "projection", "a model that no bytes say: %+v", found)
 }
 
 // TestSessionIsFollowed: 100 calls that send 400 KB each time are all proved from one whole body.
@@ -183,23 +170,17 @@ func TestSessionIsFollowed(t *testing.T) {
 		r := observedRecord(t, act)
 		total += len(r.Payload.RequestBody)
 		earlier = [][]byte{[]byte(request)}
-		if found := f.Take(lookAt(r)); found != nil {
-			t.Fatalf("call %d: %+v", i, found)
-		}
+		found := f.Take(lookAt(r))
+		must.Need(t, found == nil, "call %d: %+v", i, found)
 	}
-	if total > 2*len(context) {
-		t.Errorf("the records take %d bytes for a context of %d", total, len(context))
-	}
-	if s := f.seen; len(s) != 1 || s[0].Records != 100 {
-		t.Errorf("%+v", s)
-	}
+	must.Hold(t, total <= 2*len(context), "the records take %d bytes for a context of %d", total, len(context))
+	s := f.seen
+	must.Hold(t, len(s) == 1 && s[0].Records == 100, "%+v", s)
 }
 
 // TestEventsOfOthers: records that are no recorder's are left alone.
 func TestEventsOfOthers(t *testing.T) {
-	if lookAt(&evidence.Record{Payload: evidence.Payload{ActionType: evidence.ModelOutput}}) != nil {
-		t.Error("an agent's record is looked at")
-	}
+	must.Hold(t, lookAt(&evidence.Record{Payload: evidence.Payload{ActionType: evidence.ModelOutput}}) == nil, "an agent's record is looked at")
 }
 
 // FuzzBodies: whatever a record has as bodies, a verifier ends with an answer, and refutes only with a reason.
@@ -234,9 +215,8 @@ func FuzzBodies(f *testing.F) {
 		}
 		found := judged(observedRecord(t, call(chat, answer)), r)
 		unchanged := bytes.Equal(p.RequestBody, good.Payload.RequestBody) && bytes.Equal(p.ResponseBody, good.Payload.ResponseBody)
-		if found != nil && (found.Rule == "" || found.Reason == "" || found.Status == Refuted && unchanged && protocol == observe.OpenAIChat) {
-			t.Errorf("%+v", found)
-		}
+		must.Hold(t, found == nil || found.Rule != "" && found.Reason != "" && (found.Status != Refuted || !unchanged || protocol != observe.OpenAIChat),
+			"%+v", found)
 	})
 }
 
@@ -247,12 +227,10 @@ func TestChanges(t *testing.T) {
 	p := must.Get(e.Payload("gate", "2026-01-31T16:15:00Z", "recorded/shop-bot/x"))(t)
 	p.RecordID = "r1"
 	var f sights
-	if found := f.Take(lookAt(&evidence.Record{Payload: p})); found != nil {
-		t.Errorf("%+v", found)
-	}
-	if list := f.changes; len(list) != 1 || list[0] != (ToolChange{"r1", "gate", "shop-bot", "stdio:sums", "add", one, other}) {
-		t.Errorf("%+v", list)
-	}
+	found := f.Take(lookAt(&evidence.Record{Payload: p}))
+	must.Hold(t, found == nil, "%+v", found)
+	list := f.changes
+	must.Hold(t, len(list) == 1 && list[0] == (ToolChange{"r1", "gate", "shop-bot", "stdio:sums", "add", one, other}), "%+v", list)
 }
 
 // TestTold: an imported act is second hand, whatever its bytes are, and the reason says that a file told it.
@@ -265,16 +243,14 @@ func TestTold(t *testing.T) {
 		"told/otherwise":                `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
 	} {
 		act.Protocol = protocol
-		if f := judged(observedRecord(t, act)); f == nil || f.Rule != "second-hand" || f.Status == Refuted || f.Reason != want {
-			t.Errorf("%s: %+v", protocol, f)
-		}
+		f := judged(observedRecord(t, act))
+		must.Hold(t, f != nil && f.Rule == "second-hand" && f.Status != Refuted && f.Reason == want, "%s: %+v", protocol, f)
 	}
 	act.Protocol = observed.Imported + "promptfoo"
 	r := observedRecord(t, act)
 	r.Payload.Observed.Request.SHA256 = evidence.DigestOf([]byte("something else"))
-	if f := judged(r); f == nil || f.Rule != "digest" || f.Status != Refuted {
-		t.Errorf("another part of the file: %+v", f)
-	}
+	f := judged(r)
+	must.Hold(t, f != nil && f.Rule == "digest" && f.Status == Refuted, "another part of the file: %+v", f)
 }
 
 // TestWhatNoBytesSay: what was said is no fact in bytes, so what a record states of it is its recorder's word, whatever else the bytes prove.
@@ -303,9 +279,7 @@ func TestTelemetry(t *testing.T) {
 		act := call(told, "")
 		act.Type, act.Protocol, act.Vantage, act.Fidelity, act.Response, act.Path, act.Status = evidence.ObservedSpan, observed.OTLP, evidence.Telemetry, evidence.ByAttributes, nil, "", 0
 		r := observedRecord(t, act)
-		if r.Payload.Response != nil || r.Payload.Model != "m" {
-			t.Fatalf("%+v", r.Payload)
-		}
+		must.Need(t, r.Payload.Response == nil && r.Payload.Model == "m", "%+v", r.Payload)
 		change(&r.Payload)
 		return judged(r)
 	}
@@ -320,8 +294,7 @@ func TestTelemetry(t *testing.T) {
 		"other counts":               {func(p *evidence.Payload) { p.Observed.Usage = jsontext.Value(`{"input_tokens":8}`) }, "projection", true},
 		"other bytes":                {func(p *evidence.Payload) { p.RequestBody = jsontext.Value(`"{}"`) }, "digest", true},
 	} {
-		if found := span(test.change); found == nil || found.Rule != test.rule || (found.Status == Refuted) != test.refuted {
-			t.Errorf("%s: %+v, want %s", name, found, test.rule)
-		}
+		found := span(test.change)
+		must.Hold(t, found != nil && found.Rule == test.rule && (found.Status == Refuted) == test.refuted, "%s: %+v, want %s", name, found, test.rule)
 	}
 }

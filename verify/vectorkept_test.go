@@ -106,9 +106,7 @@ func revokedAuthorityVectors() []keptVector {
 			house := jurattest.NewForStrangers(t)
 			r, o := standaloneIn(t, house, output("a"))
 			elsewhere, elsewheres, root, rootKey := stampedElsewhere(t)
-			if r.Imprint() != elsewhere.Imprint() {
-				t.Fatal("the two houses do not seal the same records")
-			}
+			must.Need(t, r.Imprint() == elsewhere.Imprint(), "the two houses do not seal the same records")
 			r.Timestamps, o.At, o.CRLs = elsewhere.Timestamps, elsewheres.At, nil
 			o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.Authorities = elsewheres.Trust.Authorities })
 			if entries != nil {
@@ -231,14 +229,11 @@ func TestOddTokens(t *testing.T) {
 			report := verify.Record(r, o)
 			found := report.Of(verify.Time)
 			if odd.proved {
-				if diff := cmp.Diff(honest.Times, report.Times); diff != "" || found.Status != verify.Proved {
-					t.Errorf("%+v, %s", found, diff)
-				}
+				diff := cmp.Diff(honest.Times, report.Times)
+				must.Hold(t, diff == "" && found.Status == verify.Proved, "%+v, %s", found, diff)
 				return
 			}
-			if found.Status != verify.NotProved || found.Rule != "authority" || found.Reason == "" || len(report.Times) > 0 {
-				t.Errorf("%+v", found)
-			}
+			must.Hold(t, found.Status == verify.NotProved && found.Rule == "authority" && found.Reason != "" && len(report.Times) <= 0, "%+v", found)
 		})
 	}
 }

@@ -45,18 +45,14 @@ func trustOf(t *testing.T, o verify.Options) []byte {
 func givenRecord(t *testing.T, name string, r *evidence.Record, o verify.Options) given {
 	t.Helper()
 	file, err := r.Marshal()
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.Need(t, err == nil, "%s: %v", name, err)
 	return given{name, file, trustOf(t, o), o, nil}
 }
 
 func givenBundle(t *testing.T, name string, b *evidence.Bundle, o verify.Options) given {
 	t.Helper()
 	file, err := b.Marshal()
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.Need(t, err == nil, "%s: %v", name, err)
 	return given{name, file, trustOf(t, o), o, nil}
 }
 
@@ -91,9 +87,7 @@ func recordVectors(t *testing.T) []given {
 	late.Timestamp = "2026-01-01T00:05:00Z"
 	add("a claim within the tolerance", nil, late)
 	ahead, found := committedVector(t, "record-a-claim-after-the-proved-time")
-	if !found {
-		t.Error("the vector of a claim after the proved time is missing, and no log seals such a record any more: restore its file")
-	}
+	must.Hold(t, found, "the vector of a claim after the proved time is missing, and no log seals such a record any more: restore its file")
 	list = append(list, ahead)
 	add("a step that does not say its model", nil, step("a", "c1", 1, "Plan."))
 	for _, clock := range []trust.Clock{trust.OperatorClock, trust.Independent} {
@@ -345,9 +339,7 @@ func fileVectors(t *testing.T) []given {
 	trial := forgerOfCommitted(t, "final-judge").given("")
 	add := func(name string, of given, change func(text string) string) {
 		text := change(string(of.file))
-		if text == string(of.file) {
-			t.Fatalf("%s: the change does not apply to the file", name)
-		}
+		must.Need(t, text != string(of.file), "%s: the change does not apply to the file", name)
 		list = append(list, given{slug("file", name), []byte(text), of.trust, of.o, nil})
 	}
 	replace := func(old, new string) func(string) string {
@@ -424,9 +416,7 @@ func payloadVectors(t *testing.T, record given) []given {
 		r := must.Get(evidence.Open(record.file))(t)
 		payload := string(r.Canonical())
 		changed := strings.Replace(payload, old, new, 1)
-		if changed == payload {
-			t.Fatalf("%s: the change does not apply to the payload", name)
-		}
+		must.Need(t, changed != payload, "%s: the change does not apply to the payload", name)
 		text := strings.Replace(string(record.file), payload, changed, 1)
 		text = strings.Replace(text, r.Digest.String(), evidence.DigestOf([]byte(changed)).String(), 1)
 		list = append(list, given{slug("payload", name), []byte(text), record.trust, record.o, nil})

@@ -134,9 +134,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 	trusted := map[string]string{} // file by content
 	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), tagVectors(t), propertyVectors(t), witnessVectors(t), recordedVectors(t), qualifiedVectors(t), anchorVectors(t), keptVectors(t)) {
 		v := verificationVector{Name: g.name, File: g.name + ".json"}
-		if files[v.File] != nil {
-			t.Fatalf("two vectors have the name %s", g.name)
-		}
+		must.Need(t, files[v.File] == nil, "two vectors have the name %s", g.name)
 		files[v.File] = g.file
 		if g.trust != nil {
 			v.Trust = trusted[string(g.trust)]
@@ -164,9 +162,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 		name := "trust-" + bad.name + ".json"
 		files[name] = bad.file
 		m.TrustFiles = append(m.TrustFiles, trustVector{File: name, Refused: true})
-		if _, err := trust.Parse(bad.file); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
+		must.Refuse(t, "", name)(trust.Parse(bad.file))
 	}
 	doc := must.Get(json.Marshal(m, jsontext.WithIndent("  ")))(t)
 	files["manifest.json"] = append(doc, '\n')
@@ -263,9 +259,7 @@ func reportFor(t *testing.T, files map[string][]byte, v verificationVector, o ve
 	if errors.Is(err, verify.ErrNotOurs) {
 		return nil, true
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", v.Name, err)
-	}
+	must.Need(t, err == nil, "%s: %v", v.Name, err)
 	return r, false
 }
 
@@ -287,9 +281,7 @@ func jointReport(t *testing.T, files [][]byte, o verify.Options) *verify.Report 
 func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verify.Options {
 	t.Helper()
 	o, err := readerFrom(files, v)
-	if err != nil {
-		t.Fatalf("%s: %v", v.Name, err)
-	}
+	must.Need(t, err == nil, "%s: %v", v.Name, err)
 	return o
 }
 
@@ -332,13 +324,9 @@ func TestVectorsStand(t *testing.T) {
 		writeVectors(t, files)
 	}
 	committed := readVectors(t)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(committed))); diff != "" {
-		t.Errorf("files (-made +committed):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(maps.Keys(committed))), "", "files (-made +committed):\n")
 	for name, file := range files {
-		if !bytes.Equal(file, committed[name]) {
-			t.Errorf("%s: differs from the committed file", name)
-		}
+		must.Hold(t, bytes.Equal(file, committed[name]), "%s: differs from the committed file", name)
 	}
 }
 
@@ -347,18 +335,13 @@ func TestVectors(t *testing.T) {
 	files, m := readVectors(t), readVectorManifest(t)
 	for _, v := range m.Verifications {
 		report, refused := reportOnVector(t, files, v)
-		if diff := cmp.Diff(v.Report, report); diff != "" || refused != v.Refused {
-			t.Errorf("%s: (-manifest +found):\n%s", v.Name, diff)
-		}
+		diff := cmp.Diff(v.Report, report)
+		must.Hold(t, diff == "" && refused == v.Refused, "%s: (-manifest +found):\n%s", v.Name, diff)
 	}
 	for _, v := range m.TrustFiles {
 		_, err := trust.Parse(files[v.File])
-		if v.Refused != (err != nil) {
-			t.Errorf("%s: %v", v.File, err)
-		}
-		if err == nil && fingerprint(t, files[v.File]) != v.Fingerprint {
-			t.Errorf("%s has another fingerprint", v.File)
-		}
+		must.Hold(t, v.Refused == (err != nil), "%s: %v", v.File, err)
+		must.Hold(t, err != nil || fingerprint(t, files[v.File]) == v.Fingerprint, "%s has another fingerprint", v.File)
 	}
 }
 
@@ -366,9 +349,7 @@ func readVectorManifest(t *testing.T) vectorManifest {
 	t.Helper()
 	var m vectorManifest
 	must.Do(t, json.Unmarshal(readVectors(t)["manifest.json"], &m))
-	if len(m.Verifications) == 0 || len(m.TrustFiles) == 0 {
-		t.Fatal("the manifest has no vectors")
-	}
+	must.Need(t, len(m.Verifications) != 0 && len(m.TrustFiles) != 0, "the manifest has no vectors")
 	return m
 }
 
@@ -433,18 +414,13 @@ func TestEveryRuleHasAVector(t *testing.T) {
 		}
 	}
 	rules := rulesInCode(t)
-	if len(rules) < 40 {
-		t.Fatalf("this test found only %d rules in the code; it searches wrongly, or the rules are gone", len(rules))
-	}
+	must.Need(t, len(rules) >= 40, "this test found only %d rules in the code; it searches wrongly, or the rules are gone", len(rules))
 	for _, rule := range rules {
-		if _, excepted := noVector[rule]; excepted == shown[rule] {
-			t.Errorf("rule %q: has a vector: %v, has an exception: %v; it needs exactly one of them", rule, shown[rule], excepted)
-		}
+		_, excepted := noVector[rule]
+		must.Hold(t, excepted != shown[rule], "rule %q: has a vector: %v, has an exception: %v; it needs exactly one of them", rule, shown[rule], excepted)
 	}
 	for rule := range noVector {
-		if !slices.Contains(rules, rule) {
-			t.Errorf("there is no rule %q to be excepted", rule)
-		}
+		must.Hold(t, slices.Contains(rules, rule), "there is no rule %q to be excepted", rule)
 	}
 }
 
@@ -488,9 +464,7 @@ func TestFormatDocument(t *testing.T) {
 			got = append(got, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), table)...)
 		}
 		slices.Sort(got)
-		if diff := cmp.Diff(matches(regexp.MustCompile(of.calls), of.code), slices.Compact(got)); diff != "" {
-			t.Errorf("rules (-code +page):\n%s", diff)
-		}
+		must.Equal(t, cmp.Diff(matches(regexp.MustCompile(of.calls), of.code), slices.Compact(got)), "", "rules (-code +page):\n")
 	}
 }
 
@@ -513,9 +487,8 @@ func TestFormatDocumentOfGuarantees(t *testing.T) {
 		}
 		for _, f := range append(v.Report.Details, v.Report.Guarantees...) {
 			cell := map[verify.Status]int{verify.Refuted: 4, verify.NotProved: 5}[f.Status]
-			if cell > 0 && f.Rule != "" && f.Rule != "empty" && !strings.Contains(rows[f.Guarantee][cell], "`"+f.Rule+"`") {
-				t.Errorf("%s: the table does not say that %s is %s by %s", v.Name, f.Guarantee, f.Status, f.Rule)
-			}
+			must.Hold(t, cell <= 0 || f.Rule == "" || f.Rule == "empty" || strings.Contains(rows[f.Guarantee][cell], "`"+f.Rule+"`"),
+				"%s: the table does not say that %s is %s by %s", v.Name, f.Guarantee, f.Status, f.Rule)
 		}
 	}
 }

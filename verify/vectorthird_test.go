@@ -87,9 +87,7 @@ func (f *forger) editOne(action evidence.ActionType, containing string, change f
 	i := slices.IndexFunc(f.acts, func(p evidence.Payload) bool {
 		return p.ActionType == action && strings.Contains(string(p.Response), containing)
 	})
-	if i < 0 {
-		f.t.Fatalf("the trial has no %s with %s", action, containing)
-	}
+	must.Need(f.t, i >= 0, "the trial has no %s with %s", action, containing)
 	var body map[string]any
 	must.Do(f.t, json.Unmarshal(f.acts[i].Response, &body))
 	change(body)
@@ -236,9 +234,8 @@ func TestForgedThirdTrials(t *testing.T) {
 		h := jurattest.New(t)
 		settings, jurors, judge := plan()
 		honest[name] = h.TryBefore(t, settings, jurors, judge).Records
-		if r := verify.Bundle(h.Bundle(t, honest[name]...), h.Options(t)); r.Outcome != verify.Proved {
-			t.Errorf("%s: %s: %+v", name, r.Outcome, r.Details)
-		}
+		r := verify.Bundle(h.Bundle(t, honest[name]...), h.Options(t))
+		must.Hold(t, r.Outcome == verify.Proved, "%s: %s: %+v", name, r.Outcome, r.Details)
 	}
 	for _, tt := range thirdForgeries() {
 		f := newForgerOf(t, jurattest.New(t), honest[tt.of])
@@ -425,9 +422,8 @@ func TestSightedTruth(t *testing.T) {
 	agent, recorder := evidence.SubjectTag(evidence.RoleAgent, "shop-bot"), evidence.SubjectTag(evidence.RoleRecorder, "gate")
 	for i, r := range newSighted(t).records {
 		want := []evidence.LogCounts{{}, {}, {Subject: agent, SubjectSeq: 1}, {Subject: recorder, SubjectSeq: 1}, {Subject: agent, SubjectSeq: 2}, {Subject: recorder, SubjectSeq: 2}}[i]
-		if r.Log.Subject != want.Subject || r.Log.SubjectSeq != want.SubjectSeq {
-			t.Errorf("record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want)
-		}
+		must.Hold(t, r.Log.Subject == want.Subject && r.Log.SubjectSeq == want.SubjectSeq,
+			"record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want)
 	}
 }
 
@@ -454,9 +450,7 @@ func checkLies(t *testing.T, g *tagged, lies []lie) {
 			got := r.Of(guarantee)
 			switch {
 			case l.rule == "" || l.entries && !with:
-				if r.Outcome != verify.Proved {
-					t.Errorf("%s, entries %t: %s, %+v", l.name, with, r.Outcome, r.Details)
-				}
+				must.Hold(t, r.Outcome == verify.Proved, "%s, entries %t: %s, %+v", l.name, with, r.Outcome, r.Details)
 			case got.Status != verify.Refuted || got.Rule != l.rule:
 				t.Errorf("%s, entries %t: %+v", l.name, with, got)
 			}

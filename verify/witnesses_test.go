@@ -143,19 +143,14 @@ func TestEveryRuleOfWitnesses(t *testing.T) {
 		} else if test.status == verify.Proved && !strings.Contains(f.Reason, "cosigned it: witness.example/w1") {
 			t.Errorf("%s: it is not said who: %s", test.name, f.Reason)
 		}
-		if f := verify.Checkpoint(b.Checkpoint, o).Of(verify.Order); f.Status != test.status || f.Rule != test.rule {
-			t.Errorf("%s, alone: %+v", test.name, f)
-		}
+		f := verify.Checkpoint(b.Checkpoint, o).Of(verify.Order)
+		must.Hold(t, f.Status == test.status && f.Rule == test.rule, "%s, alone: %+v", test.name, f)
 		alone := verify.Record(proveAt(t, &b, k.steps[0]), o)
-		if f := alone.Of(verify.Order); f.Status != test.status || f.Rule != test.rule {
-			t.Errorf("%s, one record: %+v", test.name, f)
-		}
-		if f := verify.Bundle(&b, k.Options(t)).Of(verify.Order); f.Status != verify.Proved {
-			t.Errorf("%s: a reader who knows no witnesses gets another answer: %+v", test.name, f)
-		}
-		if report.Log == nil {
-			t.Errorf("%s: the log is not named", test.name)
-		}
+		f = alone.Of(verify.Order)
+		must.Hold(t, f.Status == test.status && f.Rule == test.rule, "%s, one record: %+v", test.name, f)
+		f = verify.Bundle(&b, k.Options(t)).Of(verify.Order)
+		must.Hold(t, f.Status == verify.Proved, "%s: a reader who knows no witnesses gets another answer: %+v", test.name, f)
+		must.Hold(t, report.Log != nil, "%s: the log is not named", test.name)
 	}
 }
 
@@ -165,35 +160,24 @@ func TestWitnessed(t *testing.T) {
 	k.speak("The A9.")
 	trusted := asRead(t, demand(k.Options(t), 2, w...)).Trust
 	signed := k.checkpoint()
-	if _, err := trusted.OpenCheckpoint(signed); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(trusted.OpenCheckpoint(signed))
 	found, err := trusted.Witnessed(cosign(signed, w[0]), time.Time{})
-	if !errors.Is(err, trust.ErrNotWitnessed) || len(found) != 1 || !strings.Contains(err.Error(), "witness.example/w2, other.example") {
-		t.Errorf("%v, %v", found, err)
-	}
-	if found, err = trusted.Witnessed(cosign(signed, w...), time.Time{}); err != nil || len(found) != 3 {
-		t.Errorf("%v, %v", found, err)
-	}
+	must.Hold(t, errors.Is(err, trust.ErrNotWitnessed) && len(found) == 1 && strings.Contains(err.Error(), "witness.example/w2, other.example"),
+		"%v, %v", found, err)
+	found, err = trusted.Witnessed(cosign(signed, w...), time.Time{})
+	must.Hold(t, err == nil && len(found) == 3, "%v, %v", found, err)
 	late := cosign(cosignAt(cosign(signed, w[0]), cosigned.Add(time.Hour), w[1]), w[2])
-	if found, err = trusted.Witnessed(late, cosigned); err != nil || len(found) != 2 || found[1].Witness.Name() != w[2].Name() {
-		t.Errorf("%v, %v", found, err)
-	}
+	found, err = trusted.Witnessed(late, cosigned)
+	must.Hold(t, err == nil && len(found) == 2 && found[1].Witness.Name() == w[2].Name(), "%v, %v", found, err)
 	found, err = trusted.Witnessed(cosignAt(cosignAt(signed, cosigned.Add(time.Hour), w[1]), time.Unix(math.MaxInt64, 0), w[0]), cosigned)
-	if !errors.Is(err, trust.ErrNotWitnessed) || len(found) != 0 {
-		t.Errorf("%v, %v", found, err)
-	}
+	must.Hold(t, errors.Is(err, trust.ErrNotWitnessed) && len(found) == 0, "%v, %v", found, err)
 	for _, says := range []string{"w1 (its cosignature is of second 9223372036854775807 since 1970", "w2 (its cosignature is of 2026-01-01T01:00:07Z, and it is checked at 2026-01-01T00:00:07Z"} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v does not say %q", err, says)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), says), "%v does not say %q", err, says)
 	}
-	if _, err = trusted.Witnessed(signed+asWitness(w[0], make([]byte, 72)), time.Time{}); err == nil || errors.Is(err, trust.ErrNotWitnessed) {
-		t.Errorf("%v", err)
-	}
-	if _, err = new(trust.Trust).OpenCheckpoint(signed); err == nil {
-		t.Error("a log that the trust file does not name")
-	}
+	_, err = trusted.Witnessed(signed+asWitness(w[0], make([]byte, 72)), time.Time{})
+	must.Hold(t, err != nil && !errors.Is(err, trust.ErrNotWitnessed), "%v", err)
+	_, err = new(trust.Trust).OpenCheckpoint(signed)
+	must.Hold(t, err != nil, "a log that the trust file does not name")
 }
 
 // refusedWitnesses are demands that are meaningless, or weaker than they seem.
@@ -231,9 +215,8 @@ func TestTrustDemandsOnlyWitnessesThatCanBe(t *testing.T) {
 		}
 	}
 	odd := strings.Replace(doc, `"format":`, `"quorum": 1.0e0, "witnesses": ["`+threeWitnesses(t)[0].String()+`"], "format":`, 1)
-	if trusted, err := trust.Parse([]byte(odd)); err != nil || trusted.Quorum != 1 {
-		t.Errorf("%v", err)
-	}
+	trusted, err := trust.Parse([]byte(odd))
+	must.Hold(t, err == nil && trusted.Quorum == 1, "%v", err)
 }
 
 // witnessVectors are the cases of witnessCases, for verifiers in other languages.

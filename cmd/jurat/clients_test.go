@@ -42,9 +42,7 @@ func needProgram(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed, and CI must run this test", name)
-		}
+		must.Need(t, os.Getenv("CI") != "true", "%s is not installed, and CI must run this test", name)
 		t.Skipf("%s is not installed", name)
 	}
 	return path
@@ -128,9 +126,7 @@ func foreignClients(t *testing.T, name string) *foreignClient {
 	case "typescript":
 		node := needProgram(t, "node")
 		if os.Getenv("JURAT_TEST_OPENAPI") == "" {
-			if os.Getenv("CI") == "true" {
-				t.Fatal("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
-			}
+			must.Need(t, os.Getenv("CI") != "true", "JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
 			t.Skip("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
 		}
 		files = must.Get(compiled())(t)
@@ -155,17 +151,13 @@ func (c *foreignClient) asked(t *testing.T, questions ...map[string]string) (ans
 	cmd := c.run(c.driver)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = c.folder, &in, &errs
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", c.name, err, &errs)
-	}
+	must.Need(t, err == nil, "%s: %v\n%s", c.name, err, &errs)
 	for line := range strings.Lines(string(out)) {
 		var a foreignAnswer
 		must.Do(t, json.Unmarshal([]byte(line), &a))
 		answers = append(answers, a)
 	}
-	if len(answers) != len(questions) {
-		t.Fatalf("%s: %d answers to %d questions\n%s", c.name, len(answers), len(questions), &errs)
-	}
+	must.Need(t, len(answers) == len(questions), "%s: %d answers to %d questions\n%s", c.name, len(answers), len(questions), &errs)
 	return answers
 }
 
@@ -193,23 +185,15 @@ func TestClientsREADMEs(t *testing.T) {
 		readme, code := read("README.md"), read(example)
 		_, block, _ := strings.Cut(readme, "```"+map[string]string{"python": "python", "typescript": "ts"}[name]+"\n")
 		block, _, _ = strings.Cut(block, "```")
-		if strings.Count(block, "\n") < 8 {
-			t.Fatalf("%s: the README shows %q", name, block)
-		}
+		must.Need(t, strings.Count(block, "\n") >= 8, "%s: the README shows %q", name, block)
 		for line := range strings.Lines(block) {
-			if !strings.Contains(code, line) {
-				t.Errorf("%s: the README shows what %s does not do: %s", name, example, line)
-			}
+			must.Hold(t, strings.Contains(code, line), "%s: the README shows what %s does not do: %s", name, example, line)
 		}
 		client := read("jurat." + strings.TrimPrefix(example, "example."))
 		calls := regexp.MustCompile("`(?:Client\\.)?([a-z]+)\\(").FindAllStringSubmatch(readme, -1)
-		if len(calls) < 10 {
-			t.Errorf("%s: the README names %d calls", name, len(calls))
-		}
+		must.Hold(t, len(calls) >= 10, "%s: the README names %d calls", name, len(calls))
 		for _, call := range calls {
-			if !regexp.MustCompile(`(?m)(def|function|^\t(async )?) ?` + call[1] + `\(`).MatchString(client) {
-				t.Errorf("%s: there is no %s", name, call[1])
-			}
+			must.Hold(t, regexp.MustCompile(`(?m)(def|function|^\t(async )?) ?`+call[1]+`\(`).MatchString(client), "%s: there is no %s", name, call[1])
 		}
 	}
 }
@@ -228,9 +212,7 @@ func TestClientsCanonicalForms(t *testing.T) {
 		}
 	}
 	drafts, err := filepath.Glob("../../testdata/vectors/sealing/*.draft.json")
-	if err != nil || len(drafts) < 2 || len(vectors) < 60 || refused < 10 {
-		t.Fatal(drafts, len(vectors), refused, err)
-	}
+	must.Need(t, err == nil && len(drafts) >= 2 && len(vectors) >= 60 && refused >= 10, "%v %v %v %v", drafts, len(vectors), refused, err)
 	for _, name := range drafts {
 		draft := must.Get(os.ReadFile(name))(t)
 		form := must.Get(evidence.Canonical(draft))(t)
@@ -279,15 +261,11 @@ func TestClientsSign(t *testing.T) {
 				record = ed
 			}
 			signature, err := base64.StdEncoding.DecodeString(got[2])
-			if err != nil || got[0] != string(record.Payload.Signers[0].Algorithm) || got[1] != record.Payload.Signers[0].KeyID.String() {
-				t.Fatal(got, err)
-			}
-			if i == 0 && !bytes.Equal(signature, ed.Signatures[0]) {
-				t.Errorf("Ed25519: another signature than the vector's: %x", signature)
-			}
-			if normal, err := evidence.NormalSignature(evidence.ES256, signature); i > 0 && (err != nil || !bytes.Equal(normal, signature)) {
-				t.Errorf("ES256: %x is in another form: %v", signature, err)
-			}
+			must.Need(t, err == nil && got[0] == string(record.Payload.Signers[0].Algorithm) && got[1] == record.Payload.Signers[0].KeyID.String(),
+				"%v %v", got, err)
+			must.Hold(t, i != 0 || bytes.Equal(signature, ed.Signatures[0]), "Ed25519: another signature than the vector's: %x", signature)
+			normal, err := evidence.NormalSignature(evidence.ES256, signature)
+			must.Hold(t, i <= 0 || err == nil && bytes.Equal(normal, signature), "ES256: %x is in another form: %v", signature, err)
 		}
 	})
 }
@@ -305,18 +283,15 @@ func clientExamples(t *testing.T, kind string) {
 	dir := t.TempDir()
 	data, trust, public := dir+"/data", dir+"/trust.json", dir+"/public.pem"
 	key := must.Get(filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + kind + ".pem"))(t)
-	if out, err := exec.CommandContext(t.Context(), "openssl", "pkey", "-in", key, "-pubout", "-out", public).CombinedOutput(); err != nil {
-		t.Fatal(err, string(out))
-	}
+	out, err := exec.CommandContext(t.Context(), "openssl", "pkey", "-in", key, "-pubout", "-out", public).CombinedOutput()
+	must.Need(t, err == nil, "%v %v", err, string(out))
 	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline")
 	doing(t, 0, "--data", data, "keys", "new", "agent", "courier-agent-v1", "--public", public, "--reason", "the owner holds it", "--by", "tester")
 	agent := doing(t, 0, "--data", data, "access", "grant", "courier-agent-v1", "agent", "--reason", "a test", "--by", "tester")
 	submitter := doing(t, 0, "--data", data, "access", "grant", "ines", "submitter", "--reason", "a test", "--by", "tester")
 	// The jury's and the submitter's keys are made for the first trial. A trust file from before does not have them.
 	status, body := postTo(t, at+"/v1/submissions", submitter, "first", `{"conversation":[{"role":"user","content":"Where is it?"},{"role":"assistant","content":"In Kassel."}]}`)
-	if status != http.StatusAccepted {
-		t.Fatal(status, body)
-	}
+	must.Need(t, status == http.StatusAccepted, "%v %v", status, body)
 	waitUntilOver(t, at, submitter, body)
 	write(t, trust, doing(t, 0, "--data", data, "trust")+"\n")
 	wanted := regexp.MustCompile(`^record [0-9a-f-]{36} is proved
@@ -329,9 +304,7 @@ $`)
 		var errs bytes.Buffer
 		cmd.Dir, cmd.Stderr = c.folder, &errs
 		out, err := cmd.Output()
-		if err != nil || !wanted.Match(out) {
-			t.Errorf("%v\n%s%s", err, out, &errs)
-		}
+		must.Hold(t, err == nil && wanted.Match(out), "%v\n%s%s", err, out, &errs)
 	})
 }
 
@@ -372,9 +345,8 @@ func TestClientsSendAgain(t *testing.T) {
 		defer away.Close()
 		answers := c.asked(t, map[string]string{"do": "seal", "url": busy.URL, "token": "t"},
 			map[string]string{"do": "seal", "url": "http://jurat.example", "token": "t"}, map[string]string{"do": "seal", "url": away.URL, "token": "t"})
-		if string(answers[0].Got) != `"sha256:x"` || len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
-			t.Errorf("%s %s, keys %q", answers[0].Got, answers[0].Refused, keys)
-		}
+		must.Hold(t, string(answers[0].Got) == `"sha256:x"` && len(keys) == 3 && keys[0] != "" && keys[0] == keys[1] && keys[1] == keys[2],
+			"%s %s, keys %q", answers[0].Got, answers[0].Refused, keys)
 		must.Contain(t, answers[1].Refused, "https")
 		must.Contain(t, answers[2].Refused, "307")
 	})
@@ -430,9 +402,7 @@ func TestTypeScriptClientVerifiesWithoutTheCommand(t *testing.T) {
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, &errs)
-		}
+		must.Need(t, err == nil, "%v\n%s", err, &errs)
 		for line := range strings.Lines(string(out)) {
 			var a answer
 			must.Do(t, json.Unmarshal([]byte(line), &a))
@@ -453,9 +423,8 @@ func TestTypeScriptClientVerifiesWithoutTheCommand(t *testing.T) {
 			continue
 		}
 		for i, f := range want.Guarantees {
-			if got.Report.Guarantees[i].Guarantee != f.Guarantee || got.Report.Guarantees[i].Status != f.Status {
-				t.Errorf("%s: %+v, and the command says %+v", test.file, got.Report.Guarantees[i], f)
-			}
+			must.Hold(t, got.Report.Guarantees[i].Guarantee == f.Guarantee && got.Report.Guarantees[i].Status == f.Status,
+				"%s: %+v, and the command says %+v", test.file, got.Report.Guarantees[i], f)
 		}
 	}
 	answers := asked(trust, record, payload, changed)

@@ -120,9 +120,8 @@ func (s *stack) documented(cert, key string) {
 	s.t.Helper()
 	_, after, _ := strings.Cut(string(must.Get(os.ReadFile("../../docs/operations.md"))(s.t)), "/deploy/compose\n")
 	commands, _, ok := strings.Cut(after, "    sudo docker compose")
-	if strings.Count(commands, "\n") != 2 || !ok {
-		s.t.Fatalf("docs/operations.md does not say how to begin with Compose, or this test does not find it:\n%s", commands)
-	}
+	must.Need(s.t, strings.Count(commands, "\n") == 2 && ok,
+		"docs/operations.md does not say how to begin with Compose, or this test does not find it:\n%s", commands)
 	const mine = "/etc/letsencrypt/live/jurat.example/"
 	script := exec.Command("bash", "-euc", strings.NewReplacer("sudo ", "", mine+"fullchain.pem", cert, mine+"privkey.pem", key).Replace(commands))
 	script.Dir = s.path(".")
@@ -136,13 +135,10 @@ func compose(t *testing.T, file string) composed {
 	var errs bytes.Buffer
 	reader.Stderr = &errs
 	doc, err := reader.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &errs)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, &errs)
 	var read composed
-	if err := json.Unmarshal(doc, &read); err != nil || len(read.Services) == 0 {
-		t.Fatalf("%v: %s", err, doc)
-	}
+	err = json.Unmarshal(doc, &read)
+	must.Need(t, err == nil && len(read.Services) != 0, "%v: %s", err, doc)
 	return read
 }
 
@@ -151,9 +147,7 @@ func (s *stack) path(name string) string { return filepath.Join(s.root, "deploy"
 func (s *stack) must(cmd *exec.Cmd) string {
 	s.t.Helper()
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
+	must.Need(s.t, err == nil, "%v: %v\n%s", cmd.Args, err, out)
 	return string(out)
 }
 
@@ -196,9 +190,7 @@ func (s *stack) within(name string, words ...string) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "JURAT_DATA=" + folder + "/data", "TMPDIR=" + folder + "/tmp"} // JURAT_DATA is the image's
 	for key, value := range s.file.Services[name].Environment {
-		if value == nil {
-			s.t.Fatalf("%s: %s has no value", name, key)
-		}
+		must.Need(s.t, value != nil, "%s: %s has no value", name, key)
 		cmd.Env = append(cmd.Env, key+"="+s.here(name, *value))
 	}
 	asUser(cmd, inContainer)
@@ -231,18 +223,15 @@ func (s *stack) end(name string, signal os.Signal) {
 		return
 	}
 	s.running[name] = nil
-	if err := cmd.Process.Signal(signal); err != nil {
-		s.t.Errorf("%s: %v\n%s", name, err, s.said[name])
-	}
+	err := cmd.Process.Signal(signal)
+	must.Hold(s.t, err == nil, "%s: %v\n%s", name, err, s.said[name])
 	_ = cmd.Wait() // its error says how it ended
 }
 
 // health runs the health check of a service once.
 func (s *stack) health(name string, env ...string) (string, error) {
 	test := s.file.Services[name].Healthcheck.Test
-	if len(test) < 2 || test[0] != "CMD" {
-		s.t.Fatalf("%s: the health check is %q", name, test)
-	}
+	must.Need(s.t, len(test) >= 2 && test[0] == "CMD", "%s: the health check is %q", name, test)
 	check := s.within(name, test[1:]...)
 	check.Env = append(check.Env, env...)
 	out, err := check.CombinedOutput()
@@ -257,9 +246,7 @@ func (s *stack) healthy(name string, env ...string) {
 		if err == nil {
 			return
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%s is not healthy: %s\n%s", name, out, s.said[name])
-		}
+		must.Need(s.t, !time.Now().After(end), "%s is not healthy: %s\n%s", name, out, s.said[name])
 	}
 }
 
@@ -287,9 +274,8 @@ func TestComposeOnPostgreSQL(t *testing.T) {
 	first := s.submit(s.client("jurat-1", token))
 	s.over(s.client("jurat-2", token), first)
 	s.end("jurat-1", syscall.SIGKILL)
-	if out, err := s.health("jurat-1"); err == nil || !strings.Contains(out, "no server answers there") {
-		t.Errorf("a node that was killed is healthy: %s", out)
-	}
+	out, err := s.health("jurat-1")
+	must.Hold(t, err != nil && strings.Contains(out, "no server answers there"), "a node that was killed is healthy: %s", out)
 	s.healthy("proxy")
 	people := s.people(token)
 	for range 12 { // whichever node nginx would ask
@@ -314,9 +300,8 @@ func (s *stack) database() {
 	conn := must.Get(pgx.Connect(s.t.Context(), admin.String()))(s.t)
 	defer conn.Close(context.Background())
 	for _, statement := range []string{"DROP DATABASE " + name, "DROP ROLE jurat"} {
-		if _, err := conn.Exec(s.t.Context(), statement); err != nil {
-			s.t.Fatal(err)
-		}
+		_, err := conn.Exec(s.t.Context(), statement)
+		must.Need(s.t, err == nil, "%v", err)
 	}
 	s.at["database"] = admin.Host
 	password, _ := admin.User.Password()
@@ -327,9 +312,7 @@ func (s *stack) database() {
 	}) bool {
 		return strings.HasPrefix(v.Target, "/docker-entrypoint-initdb.d/")
 	})
-	if at < 0 {
-		s.t.Fatalf("%+v", of.Volumes)
-	}
+	must.Need(s.t, at >= 0, "%+v", of.Volumes)
 	script := exec.Command("bash", of.Volumes[at].Source)
 	script.Env = append(os.Environ(), "PGHOST=127.0.0.1", "PGPORT="+admin.Port(), "PGPASSWORD="+password, "JURAT_PGPASS="+s.folder("database")+"/run/secrets/pgpass")
 	s.must(script)
@@ -340,9 +323,7 @@ func (s *stack) database() {
 func (s *stack) proxy(nodes []string) {
 	s.t.Helper()
 	program, of := nginx(s.t), s.file.Services["proxy"]
-	if len(of.Volumes) != 1 || of.Volumes[0].Target != "/etc/nginx/nginx.conf" || of.User != fmt.Sprintf("%d:%[1]d", inContainer) {
-		s.t.Fatalf("%+v", of)
-	}
+	must.Need(s.t, len(of.Volumes) == 1 && of.Volumes[0].Target == "/etc/nginx/nginx.conf" && of.User == fmt.Sprintf("%d:%[1]d", inContainer), "%+v", of)
 	s.at["proxy"] = freeAddr(s.t)
 	folder := s.folder("proxy")
 	text := must.Get(os.ReadFile(of.Volumes[0].Source))(s.t)
@@ -352,16 +333,12 @@ func (s *stack) proxy(nodes []string) {
 		changes = append(changes, [2]string{"server " + name + ":8417 resolve ", "server " + s.at[name] + " "})
 	}
 	for _, change := range changes {
-		if strings.Count(site, change[0]) != 1 {
-			s.t.Fatalf("nginx.conf says %q %d times", change[0], strings.Count(site, change[0]))
-		}
+		must.Need(s.t, strings.Count(site, change[0]) == 1, "nginx.conf says %q %d times", change[0], strings.Count(site, change[0]))
 		site = strings.Replace(site, change[0], change[1], 1)
 	}
 	conf := filepath.Join(folder, "nginx.conf")
 	must.Do(s.t, os.WriteFile(conf, []byte(site), 0o644))
-	if of.Entrypoint[0] != "nginx" {
-		s.t.Fatalf("%q", of.Entrypoint)
-	}
+	must.Need(s.t, of.Entrypoint[0] == "nginx", "%q", of.Entrypoint)
 	s.start("proxy", append([]string{program, "-c", conf, "-p", folder + "/tmp"}, of.Entrypoint[1:]...)...)
 }
 
@@ -381,9 +358,7 @@ func (s *stack) people(token string) *client.Client {
 func (s *stack) browser(name string) *http.Client {
 	s.t.Helper()
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(must.Get(os.ReadFile(s.cert))(s.t)) {
-		s.t.Fatal("no certificate")
-	}
+	must.Need(s.t, roots.AppendCertsFromPEM(must.Get(os.ReadFile(s.cert))(s.t)), "no certificate")
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, s.at[name])
 	}}
@@ -405,14 +380,10 @@ func (s *stack) over(at *client.Client, id string) {
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		trial := must.Get(at.Submission(s.t.Context(), id))(s.t)
 		if trial.State == api.Over {
-			if trial.Verdict == nil || trial.Verdict.Position != jury.UnsafeFail {
-				s.t.Errorf("%+v", trial)
-			}
+			must.Hold(s.t, trial.Verdict != nil && trial.Verdict.Position == jury.UnsafeFail, "%+v", trial)
 			return
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%+v", trial)
-		}
+		must.Need(s.t, !time.Now().After(end), "%+v", trial)
 	}
 }
 
@@ -429,9 +400,8 @@ func TestComposeOnSQLite(t *testing.T) {
 	must.Equal(t, answer.StatusCode, http.StatusOK)
 	must.Contain(t, s.must(s.within("jurat", "/usr/local/bin/jurat", "access", "grant", "--link", "--at", "https://jurat.example")), "https://jurat.example/sign-in?link=")
 	s.end("jurat", syscall.SIGKILL)
-	if out, err := s.health("jurat"); err == nil {
-		t.Errorf("a node that was killed is healthy: %s", out)
-	}
+	out, err := s.health("jurat")
+	must.Hold(t, err != nil, "a node that was killed is healthy: %s", out)
 }
 
 // TestComposeGivesLittle: no service has more rights, files or secrets than it needs, and each starts again and says how it is.
@@ -444,21 +414,16 @@ func TestComposeGivesLittle(t *testing.T) {
 			if !service.ReadOnly || service.Privileged || !slices.Equal(service.CapDrop, []string{"ALL"}) || len(service.CapAdd) > 0 || !slices.Equal(service.SecurityOpt, []string{"no-new-privileges:true"}) {
 				t.Errorf("%s, %s has rights: %+v", name, of, service)
 			}
-			if service.Restart != "unless-stopped" || len(service.Healthcheck.Test) == 0 || !slices.Contains(service.Tmpfs, "/tmp") {
-				t.Errorf("%s, %s does not start again, does not say how it is, or has no /tmp: %+v", name, of, service)
-			}
-			if of != "proxy" && of != "jurat" && len(service.Ports) > 0 {
-				t.Errorf("%s, %s is open to others", name, of)
-			}
+			must.Hold(t, service.Restart == "unless-stopped" && len(service.Healthcheck.Test) != 0 && slices.Contains(service.Tmpfs, "/tmp"),
+				"%s, %s does not start again, does not say how it is, or has no /tmp: %+v", name, of, service)
+			must.Hold(t, of == "proxy" || of == "jurat" || len(service.Ports) <= 0, "%s, %s is open to others", name, of)
 			for _, v := range service.Volumes {
 				if _, named := s.file.Volumes[v.Source]; v.Type == "volume" && !named || v.Type == "bind" && !v.ReadOnly || v.Type != "volume" && v.Type != "bind" {
 					t.Errorf("%s, %s: %+v", name, of, v)
 				}
 			}
 			for on, how := range service.DependsOn {
-				if how.Condition != "service_healthy" {
-					t.Errorf("%s, %s does not wait until %s is healthy", name, of, on)
-				}
+				must.Hold(t, how.Condition == "service_healthy", "%s, %s does not wait until %s is healthy", name, of, on)
 			}
 			for _, secret := range service.Secrets {
 				used[secret.Source] = true
@@ -483,20 +448,16 @@ func secretsAreKept(t *testing.T, s *stack) {
 	_, other := certificateFor(t, t.TempDir())
 	refuses := func(want string, words ...string) {
 		t.Helper()
-		if out, err := exec.Command("bash", append([]string{s.path("secrets.sh")}, words...)...).CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
-			t.Errorf("%v, want %q: %s", err, want, out)
-		}
+		out, err := exec.Command("bash", append([]string{s.path("secrets.sh")}, words...)...).CombinedOutput()
+		must.Hold(t, err != nil && strings.Contains(string(out), want), "%v, want %q: %s", err, want, out)
 	}
 	refuses("is there already", s.cert, other)
-	if !bytes.Equal(before, must.Get(os.ReadFile(s.path("secrets/wrapping.key")))(t)) {
-		t.Error("the script has made another wrapping key")
-	}
+	must.Hold(t, bytes.Equal(before, must.Get(os.ReadFile(s.path("secrets/wrapping.key")))(t)), "the script has made another wrapping key")
 	must.Do(t, os.Rename(s.path("secrets"), s.path("kept")))
 	refuses("is not the key of", s.cert, other)
 	refuses("CERTIFICATE.pem KEY.pem")
-	if left, err := fs.Glob(os.DirFS(s.path(".")), "secrets*"); err != nil || !slices.Equal(left, []string{"secrets.sh"}) {
-		t.Errorf("%q, %v", left, err)
-	}
+	left, err := fs.Glob(os.DirFS(s.path(".")), "secrets*")
+	must.Hold(t, err == nil && slices.Equal(left, []string{"secrets.sh"}), "%q, %v", left, err)
 }
 
 // asUser runs a command as an ordinary user, as root can.

@@ -55,9 +55,8 @@ func asOrdinary(t *testing.T, mode os.FileMode) (program, dir string, attributes
 	root := must.Get(os.MkdirTemp("", "jurat-ordinary-"))(t)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	program, dir = filepath.Join(root, "jurat"), filepath.Join(root, "lib", "jurat")
-	if out, err := exec.Command("cp", "-L", found, program).CombinedOutput(); err != nil {
-		t.Fatalf("%s", out)
-	}
+	out, err := exec.Command("cp", "-L", found, program).CombinedOutput()
+	must.Need(t, err == nil, "%s", out)
 	must.Do(t, os.MkdirAll(dir, 0o755))
 	must.Do(t, os.Chmod(dir, mode))
 	if os.Geteuid() == 0 {
@@ -84,9 +83,7 @@ func freeAddr(t *testing.T) string {
 func TestUnit(t *testing.T) {
 	u := unit(t, "jurat.service")
 	mode, err := strconv.ParseUint(u["StateDirectoryMode"][0], 8, 32)
-	if err != nil || u["StateDirectory"][0] != "jurat" || len(u["ExecStart"]) != 1 {
-		t.Fatal(u, err)
-	}
+	must.Need(t, err == nil && u["StateDirectory"][0] == "jurat" && len(u["ExecStart"]) == 1, "%v %v", u, err)
 	program, dir, attributes := asOrdinary(t, os.FileMode(mode))
 	const state = "/var/lib/jurat"
 	words := strings.Fields(u["ExecStart"][0])
@@ -100,9 +97,7 @@ func TestUnit(t *testing.T) {
 	told := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "@" + filepath.Base(filepath.Dir(dir)) + at}))(t)
 	defer told.Close()
 	server.Env = append(server.Env, "NOTIFY_SOCKET="+told.LocalAddr().String())
-	if !strings.Contains(strings.Join(server.Env, " "), dir) {
-		t.Fatalf("the unit does not name %s", state)
-	}
+	must.Need(t, strings.Contains(strings.Join(server.Env, " "), dir), "the unit does not name %s", state)
 	var out, errs bytes.Buffer
 	server.Stdout, server.Stderr = &out, &errs
 	endsWithTest(t, server)
@@ -121,19 +116,15 @@ func TestUnit(t *testing.T) {
 		t.Errorf("the service manager is told %q, %v", message[:n], err)
 	}
 	must.Do(t, server.Process.Signal(syscall.SIGTERM))
-	if err := server.Wait(); err != nil || !ready {
-		t.Fatalf("ready %v, %v\n%s", ready, err, &errs)
-	}
+	err = server.Wait()
+	must.Need(t, err == nil && ready, "ready %v, %v\n%s", ready, err, &errs)
 	for line := range strings.Lines(errs.String()) {
-		if json.Unmarshal([]byte(line), new(map[string]any)) != nil {
-			t.Errorf("no line of JSON: %s", line)
-		}
+		must.Hold(t, json.Unmarshal([]byte(line), new(map[string]any)) == nil, "no line of JSON: %s", line)
 	}
 	lacks(t, errs.String(), "sign-in?link=")
 	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
-		if said, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(deploy, "jurat.service")).CombinedOutput(); err != nil && !strings.Contains(string(said), "not executable") {
-			t.Errorf("%v: %s", err, said)
-		}
+		said, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(deploy, "jurat.service")).CombinedOutput()
+		must.Hold(t, err == nil || strings.Contains(string(said), "not executable"), "%v: %s", err, said)
 	}
 }
 
@@ -162,9 +153,7 @@ func TestAnotherUser(t *testing.T) {
 				answer.Body.Close()
 			}
 		}
-		if got != status {
-			t.Fatalf("%d, want %d\n%s", got, status, errs.String())
-		}
+		must.Need(t, got == status, "%d, want %d\n%s", got, status, errs.String())
 	}
 	wait(http.StatusOK)
 	_, said := ran(t, exitCannot, "--data", dir, "keys", "new", "agent", "a")
@@ -218,9 +207,8 @@ func TestNginx(t *testing.T) {
 	t.Parallel()
 	f := &front{t: t, tls: freeAddr(t), plain: freeAddr(t), data: t.TempDir() + "/data", program: nginx(t)}
 	behind := freeAddr(t)
-	if at, _, _ := serve(t, "--data", f.data, "serve", "--addr", behind, "--origin", frontOrigin, "--jurors", "offline"); at != frontOrigin {
-		t.Fatalf("the server says that it is at %s", at)
-	}
+	at, _, _ := serve(t, "--data", f.data, "serve", "--addr", behind, "--origin", frontOrigin, "--jurors", "offline")
+	must.Need(t, at == frontOrigin, "the server says that it is at %s", at)
 	f.agent = doing(t, 0, "--data", f.data, "access", "grant", "agent", "agent", "--reason", "a test", "--by", "tester")
 	f.sam = doing(t, 0, "--data", f.data, "access", "grant", "sam", "submitter", "--reason", "a test", "--by", "tester")
 	f.start(behind)
@@ -236,9 +224,7 @@ func nginx(t *testing.T) string {
 			return found
 		}
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("there is no nginx")
-	}
+	must.Need(t, os.Getenv("CI") != "true", "there is no nginx")
 	t.Skip("there is no nginx")
 	return ""
 }
@@ -266,9 +252,7 @@ func (f *front) start(behind string) {
 		{"listen 443 ssl;", "listen " + f.tls + " ssl;"}, {"listen [::]:443 ssl;", ""},
 		{"listen 80;", "listen " + f.plain + ";"}, {"listen [::]:80;", ""}, {"127.0.0.1:8417", behind},
 	} {
-		if strings.Count(site, change[0]) != 1 {
-			f.t.Fatalf("the file says %q %d times", change[0], strings.Count(site, change[0]))
-		}
+		must.Need(f.t, strings.Count(site, change[0]) == 1, "the file says %q %d times", change[0], strings.Count(site, change[0]))
 		site = strings.Replace(site, change[0], change[1], 1)
 	}
 	included, whole := filepath.Join(dir, "jurat.conf"), filepath.Join(dir, "nginx.conf")
@@ -281,9 +265,8 @@ func (f *front) start(behind string) {
 	for name, text := range map[string]string{included: site, whole: frame} {
 		must.Do(f.t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	if out, err := exec.Command(f.program, "-t", "-c", whole, "-p", dir).CombinedOutput(); err != nil || strings.Contains(string(out), "[warn]") {
-		f.t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command(f.program, "-t", "-c", whole, "-p", dir).CombinedOutput()
+	must.Need(f.t, err == nil && !strings.Contains(string(out), "[warn]"), "%v: %s", err, out)
 	f.run(dir, whole)
 	f.trusts(cert)
 }
@@ -296,12 +279,8 @@ func (f *front) run(dir, whole string) {
 	running.Stdout, running.Stderr = &said, &said
 	must.Do(f.t, running.Start())
 	f.t.Cleanup(func() {
-		if err := running.Process.Signal(os.Interrupt); err != nil {
-			f.t.Error(err)
-		}
-		if err := running.Wait(); err != nil {
-			f.t.Errorf("nginx did not end well: %v", err)
-		}
+		must.Want(f.t, running.Process.Signal(os.Interrupt), nil)
+		must.Want(f.t, running.Wait(), nil, "nginx did not end well")
 		if f.t.Failed() {
 			f.t.Log(said.String())
 		}
@@ -312,9 +291,7 @@ func (f *front) run(dir, whole string) {
 			conn.Close()
 			return
 		}
-		if time.Now().After(end) {
-			f.t.Fatalf("nginx does not listen: %v\n%s", err, said.String())
-		}
+		must.Need(f.t, !time.Now().After(end), "nginx does not listen: %v\n%s", err, said.String())
 	}
 }
 
@@ -323,9 +300,7 @@ func (f *front) trusts(cert string) {
 	f.t.Helper()
 	text, err := os.ReadFile(cert)
 	roots := x509.NewCertPool()
-	if err != nil || !roots.AppendCertsFromPEM(text) {
-		f.t.Fatal(err)
-	}
+	must.Need(f.t, err == nil && roots.AppendCertsFromPEM(text), "%v", err)
 	jar := must.Get(cookiejar.New(nil))(f.t)
 	f.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -363,9 +338,8 @@ func (f *front) signsIn(t *testing.T) {
 	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 || !answer.Cookies()[0].Secure || !strings.HasPrefix(answer.Cookies()[0].Name, "__Host-") {
 		t.Fatalf("%s %v %.200s", answer.Status, answer.Cookies(), doc)
 	}
-	if answer, doc := f.ask(t, "GET", frontOrigin+"/reviews", nil); answer.StatusCode != http.StatusOK {
-		t.Errorf("%s %.200s", answer.Status, doc)
-	}
+	answer, doc = f.ask(t, "GET", frontOrigin+"/reviews", nil)
+	must.Hold(t, answer.StatusCode == http.StatusOK, "%s %.200s", answer.Status, doc)
 }
 
 // takesLarge: a record as large as the server takes goes through, whole or in chunks. A larger one is refused.
@@ -383,9 +357,8 @@ func (f *front) takesLarge(t *testing.T) {
 		"in chunks": {io.MultiReader(bytes.NewReader(record("2", most))), http.StatusCreated},
 		"too large": {bytes.NewReader(record("3", most+1)), http.StatusRequestEntityTooLarge},
 	} {
-		if answer, doc := f.ask(t, "POST", frontOrigin+"/v1/records", c.body, "Authorization", "Bearer "+f.agent); answer.StatusCode != c.want {
-			t.Errorf("%s: %s %.300s", name, answer.Status, doc)
-		}
+		answer, doc := f.ask(t, "POST", frontOrigin+"/v1/records", c.body, "Authorization", "Bearer "+f.agent)
+		must.Hold(t, answer.StatusCode == c.want, "%s: %s %.300s", name, answer.Status, doc)
 	}
 }
 
@@ -394,9 +367,7 @@ func (f *front) watches(t *testing.T) {
 	card, conversation, err := examples.Read(examples.Names()[0])
 	must.Do(t, err)
 	answer, doc := f.ask(t, "POST", frontOrigin+"/v1/submissions", strings.NewReader(fmt.Sprintf(`{"agentCard":%s,"conversation":%s}`, card, conversation)), "Authorization", "Bearer "+f.sam)
-	if answer.StatusCode != http.StatusAccepted {
-		t.Fatalf("%s %.300s", answer.Status, doc)
-	}
+	must.Need(t, answer.StatusCode == http.StatusAccepted, "%s %.300s", answer.Status, doc)
 	_, rest, _ := strings.Cut(doc, `"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -421,9 +392,8 @@ func (f *front) believesNoHeader(t *testing.T) {
 			t.Errorf("%s: %s %s, without it %s %s", name, answer.Status, answer.Header.Get("Location"), plain.Status, plain.Header.Get("Location"))
 		}
 	}
-	if answer, doc := f.ask(t, "GET", "https://jurat.example/healthz", nil); answer.StatusCode != http.StatusOK || doc != "ok\n" {
-		t.Errorf("%s %s", answer.Status, doc)
-	}
+	answer, doc := f.ask(t, "GET", "https://jurat.example/healthz", nil)
+	must.Hold(t, answer.StatusCode == http.StatusOK && doc == "ok\n", "%s %s", answer.Status, doc)
 }
 
 // redirects: over http there is nothing but the way to https.
@@ -495,9 +465,7 @@ func TestFrontsAgree(t *testing.T) {
 		var problem api.Problem
 		must.Do(t, json.Unmarshal([]byte(answer), &problem))
 		_, reason, _ := strings.Cut(problem.Detail, ": ") // the server's answer begins with the kind of problem, for which the command has exit codes
-		if !strings.Contains(errs.String(), reason) {
-			t.Errorf("%s: the server answers\n%s\nand the command\n%s", act.what, problem.Detail, &errs)
-		}
+		must.Hold(t, strings.Contains(errs.String(), reason), "%s: the server answers\n%s\nand the command\n%s", act.what, problem.Detail, &errs)
 	}
 }
 
@@ -505,19 +473,13 @@ func TestFrontsAgree(t *testing.T) {
 func sameRecord(t *testing.T, what, one, other string) {
 	t.Helper()
 	a, err := evidence.Open([]byte(one))
-	if err != nil {
-		t.Fatal(what, err)
-	}
+	must.Need(t, err == nil, "%v %v", what, err)
 	b, err := evidence.Open([]byte(other))
-	if err != nil {
-		t.Fatal(what, err)
-	}
+	must.Need(t, err == nil, "%v %v", what, err)
 	a.Payload.Signers, b.Payload.Signers = nil, nil
 	a.Payload.Saw, b.Payload.Saw = a.Payload.Saw[:0], b.Payload.Saw[:0]
 	a.Payload.Prompt, b.Payload.Prompt = nil, nil
 	first, _ := json.Marshal(a.Payload)
 	second, _ := json.Marshal(b.Payload)
-	if string(first) != string(second) || len(a.Disclosures) != len(b.Disclosures) {
-		t.Errorf("%s:\n%s\n%s", what, first, second)
-	}
+	must.Hold(t, string(first) == string(second) && len(a.Disclosures) == len(b.Disclosures), "%s:\n%s\n%s", what, first, second)
 }

@@ -53,9 +53,8 @@ func answered(t *testing.T, code int, want readiness, args ...string) {
 	t.Helper()
 	out, _ := ran(t, code, args...)
 	var got readiness
-	if err := json.Unmarshal([]byte(out), &got); err != nil || got != want {
-		t.Errorf("%s, %v: want %+v", out, err, want)
-	}
+	err := json.Unmarshal([]byte(out), &got)
+	must.Hold(t, err == nil && got == want, "%s, %v: want %+v", out, err, want)
 }
 
 // TestReadyByHTTPS: a server on this machine is asked by https whatever host its certificate names. Of any other server the certificate is
@@ -78,9 +77,7 @@ func TestReadyByHTTPS(t *testing.T) {
 		asker := exec.Command("jurat", "doctor", "--ready", "https://jurat.example", "--timeout", "30s")
 		asker.Env = append(os.Environ(), "HTTPS_PROXY="+through.URL, "SSL_CERT_FILE="+roots, "SSL_CERT_DIR="+t.TempDir())
 		said, err := asker.CombinedOutput()
-		if !strings.Contains(string(said), want) || (err == nil) != (roots == cert) {
-			t.Errorf("%s, %v: want %s", said, err, want)
-		}
+		must.Hold(t, strings.Contains(string(said), want) && (err == nil) == (roots == cert), "%s, %v: want %s", said, err, want)
 	}
 }
 
@@ -138,9 +135,7 @@ func TestReadyOfOthers(t *testing.T) {
 			}
 			out, _ := ran(t, exitBad, "doctor", "--ready", other.URL, "--timeout", timeout)
 			must.Contain(t, out, c.want)
-			if strings.Contains(out, "\x1b") || strings.Count(out, "\n") != 1 {
-				t.Errorf("%q obeys what the server says", out)
-			}
+			must.Hold(t, !strings.Contains(out, "\x1b") && strings.Count(out, "\n") == 1, "%q obeys what the server says", out)
 		})
 	}
 }
@@ -155,9 +150,7 @@ func TestReadyRefuses(t *testing.T) {
 	must.Contain(t, said, "--timeout", "above 0")
 	for addr, want := range map[string]string{":8417": "http://127.0.0.1:8417", "[::]:1": "http://[::1]:1", "0.0.0.0:1": "http://127.0.0.1:1", "10.0.0.7:1": "http://10.0.0.7:1"} {
 		got, err := (&doctorCmd{readyFlags: readyFlags{Addr: addr}}).own()
-		if err != nil || got.String() != want {
-			t.Errorf("%s: %v, %v", addr, got, err)
-		}
+		must.Hold(t, err == nil && got.String() == want, "%s: %v, %v", addr, got, err)
 	}
 	for _, addr := range []string{"", "8417", "127.0.0.1:0", "127.0.0.1:"} {
 		t.Setenv("JURAT_ADDR", addr)
@@ -173,39 +166,30 @@ func TestMetrics(t *testing.T) {
 	submitter := doing(t, 0, "--data", data, "access", "grant", "Quintus", "submitter", "--reason", "a test", "--by", "tester", "--for", "48h")
 	auditor := doing(t, 0, "--data", data, "access", "grant", "Xanthe", "auditor", "--reason", "a test", "--by", "tester")
 	status, body := postTo(t, at+"/v1/submissions", submitter, "first", `{"conversation":[{"role":"user","content":"Where is it?"},{"role":"assistant","content":"In Kassel."}]}`)
-	if status != http.StatusAccepted {
-		t.Fatal(status, body)
-	}
+	must.Need(t, status == http.StatusAccepted, "%v %v", status, body)
 	waitUntilOver(t, at, submitter, body)
 	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", at+"/metrics", nil))(t)
 	request.Header.Set("Authorization", "Bearer "+auditor)
 	answer := must.Get(http.DefaultClient.Do(request))(t)
 	defer answer.Body.Close()
 	doc, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatal(answer.Status, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == http.StatusOK, "%v %v", answer.Status, err)
 	text := string(doc)
 	must.Contain(t, text, "\njurat_build_info{", "\njurat_access_tokens 2\n", "\njurat_access_tokens_expiring 1\n", "\njurat_juror_answer_seconds_count{model=", "\njurat_reviews_open ")
 	verdicts := 0
 	for _, position := range []string{"safe_pass", "needs_review", "unsafe_fail"} {
 		verdicts += strings.Count(text, "\njurat_verdicts_total{position=\""+position+"\"} 1\n")
 	}
-	if verdicts != 1 {
-		t.Errorf("%d verdicts were counted:\n%s", verdicts, text)
-	}
+	must.Hold(t, verdicts == 1, "%d verdicts were counted:\n%s", verdicts, text)
 	lacks(t, text, "Quintus", "Xanthe", "Kassel", "trial-")
 	check := func(metrics string) ([]byte, error) {
 		c := exec.CommandContext(t.Context(), needProgram(t, "promtool"), "check", "metrics")
 		c.Stdin = strings.NewReader(metrics)
 		return c.CombinedOutput()
 	}
-	if out, err := check(text); err != nil {
-		t.Errorf("promtool: %v\n%s", err, out)
-	}
-	if _, err := check(text + "# TYPE jurat_bad counter\njurat_bad 1\n"); err == nil {
-		t.Error("promtool takes a counter whose name does not end in _total")
-	}
+	out, err := check(text)
+	must.Hold(t, err == nil, "promtool: %v\n%s", err, out)
+	must.Refuse(t, "", "promtool takes a counter whose name does not end in _total")(check(text + "# TYPE jurat_bad counter\njurat_bad 1\n"))
 }
 
 // TestDoctorOfADatabase: with PostgreSQL, the doctor says what is there and what is broken, makes nothing in a database without an
@@ -272,16 +256,14 @@ func TestDatabaseAdvice(t *testing.T) {
 			args := append([]string{"--db", at.String(), "--wrapping-key", key, "--data", filepath.Join(dir, "data")}, strings.Fields(command)...)
 			code := run(t.Context(), args, stdio{in: strings.NewReader(advisedPayload), out: &out, err: &errs})
 			said, hint, _ := strings.Cut(errs.String(), "jurat: hint: ")
-			if code != exitCannot || !strings.Contains(said, test.says) || !strings.Contains(hint, test.hint) {
-				t.Errorf("%s, %s: exit code %d\n%s", command, what, code, &errs)
-			}
+			must.Hold(t, code == exitCannot && strings.Contains(said, test.says) && strings.Contains(hint, test.hint),
+				"%s, %s: exit code %d\n%s", command, what, code, &errs)
 			if host := at.Hostname(); !strings.Contains(said, test.path) || !strings.Contains(said, host) {
 				t.Errorf("%s, %s: the error does not name the database\n%s", command, what, said)
 			}
 			lacks(t, said, "\uFFFD")
-			if strings.Contains(errs.String(), "geheim") || strings.Contains(errs.String(), password) {
-				t.Errorf("%s, %s: it says the password", command, what)
-			}
+			must.Hold(t, !strings.Contains(errs.String(), "geheim") && !strings.Contains(errs.String(), password),
+				"%s, %s: it says the password", command, what)
 		}
 	}
 }
@@ -323,21 +305,16 @@ func TestWebhookTest(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "none")
 	refusing := hookFile(t, "inward: true, ", bad.URL)
 	out := doing(t, 0, "--data", data, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", good.URL+"/hook?token=of-the-receiver"))
-	if len(heard) != 1 || !strings.Contains(heard[0], `"type":"webhook.test"`) {
-		t.Fatalf("heard %q", heard)
-	}
+	must.Need(t, len(heard) == 1 && strings.Contains(heard[0], `"type":"webhook.test"`), "heard %q", heard)
 	id, body, _ := strings.Cut(heard[0], " ")
 	must.Contain(t, out, "sent to "+good.URL, "webhook-id "+id, "taken, with status 202", "webhook.test")
-	if strings.Contains(out, "of-the-receiver") || strings.Contains(out, hookSecret) || strings.Contains(body, "of-the-receiver") {
-		t.Errorf("a secret is printed:\n%s", out)
-	}
+	must.Hold(t, !strings.Contains(out, "of-the-receiver") && !strings.Contains(out, hookSecret) && !strings.Contains(body, "of-the-receiver"),
+		"a secret is printed:\n%s", out)
 	for code, want := range map[int]string{401: "the secret that this file names", 404: "Correct the url", 302: "Redirects are not followed", 410: "Subscribe anew", 429: "busy", 500: "Look for the message's id"} {
 		status = code
 		var got hookTest
 		must.Do(t, json.Unmarshal([]byte(doing(t, exitBad, "doctor", "--webhook", "--config", refusing, "--json")), &got))
-		if got.Taken || got.Status != code || got.Why == "" || !strings.Contains(got.Do, want) {
-			t.Errorf("status %d: %+v", code, got)
-		}
+		must.Hold(t, !got.Taken && got.Status == code && got.Why != "" && strings.Contains(got.Do, want), "status %d: %+v", code, got)
 	}
 	bad.Close()
 	must.Contain(t, doing(t, exitBad, "doctor", "--webhook", "--config", refusing), "not taken", "Nothing listens there")
@@ -363,9 +340,7 @@ func TestWebhookTestRefuses(t *testing.T) {
 		"jurat.yaml":                {},
 	} {
 		code, out, errs := jurat(t, append([]string{"doctor", "--webhook"}, args...)...)
-		if code != exitCannot || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("%q: exit code %d, %s%s", args, code, out, errs)
-		}
+		must.Hold(t, code == exitCannot && out == "" && strings.Contains(errs, want), "%q: exit code %d, %s%s", args, code, out, errs)
 	}
 }
 
@@ -379,9 +354,7 @@ func TestTellsOfCases(t *testing.T) {
 	desk := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		by, failed := standardwebhooks.NewWebhook(hookSecret)
-		if err != nil || failed != nil || by.Verify(body, r.Header) != nil {
-			t.Errorf("a message that is not signed: %s, %v", body, err)
-		}
+		must.Hold(t, err == nil && failed == nil && by.Verify(body, r.Header) == nil, "a message that is not signed: %s, %v", body, err)
 		heard <- string(body)
 	}))
 	defer desk.Close()
@@ -411,9 +384,7 @@ func TestTellsOfCases(t *testing.T) {
 		}
 		told[m.Data.Arrival.Trial] = true
 		for end := time.Now().Add(time.Minute); !strings.Contains(readAs(t, token, url+"/metrics"), "\njurat_webhook_messages_waiting 0\n"); time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("messages wait")
-			}
+			must.Need(t, !time.Now().After(end), "messages wait")
 		}
 		stop()
 	}

@@ -105,9 +105,7 @@ type exemplar struct {
 func (e *exemplar) sh(t *testing.T, script string) string {
 	t.Helper()
 	out, said, code := e.run(t, script, "")
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s%s\nof %s", code, out, said, script)
-	}
+	must.Need(t, code == 0, "exit code %d\n%s%s\nof %s", code, out, said, script)
 	return strings.TrimSpace(out)
 }
 
@@ -125,12 +123,8 @@ func (e *exemplar) run(t *testing.T, script, until string) (out, said string, co
 	}
 	err := cmd.Run()
 	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
-		t.Fatalf("%s: %v", script, err)
-	}
-	if until != "" && !strings.Contains(stdout.String(), until) {
-		t.Fatalf("%s: it ended before it said %q\n%s%s", script, until, stdout, stderr)
-	}
+	must.Need(t, err == nil || errors.As(err, &ended), "%s: %v", script, err)
+	must.Need(t, until == "" || strings.Contains(stdout.String(), until), "%s: it ended before it said %q\n%s%s", script, until, stdout, stderr)
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -288,9 +282,8 @@ func prepareExamples(t *testing.T) *exemplar {
 func (e *exemplar) copied(t *testing.T) *exemplar {
 	t.Helper()
 	to := &exemplar{folder: t.TempDir(), env: slices.Clone(e.env), stands: maps.Clone(e.stands)}
-	if out, err := exec.Command("cp", "-a", e.folder+"/.", to.folder).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("cp", "-a", e.folder+"/.", to.folder).CombinedOutput()
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	return to
 }
 
@@ -336,17 +329,13 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 		}
 	}
 	for _, path := range append(slices.Collect(maps.Keys(lines)), slices.Collect(maps.Keys(rehearsals))...) {
-		if !slices.Contains(paths, path) {
-			t.Errorf("there is no command %q", path)
-		}
+		must.Hold(t, slices.Contains(paths, path), "there is no command %q", path)
 	}
 	for _, n := range nodesBelow(model(t)) {
 		paths = append(paths, n.Path())
 	}
 	for path := range helps() {
-		if !slices.Contains(paths, path) && path != "complete" {
-			t.Errorf("there is a help of %q, and no command", path)
-		}
+		must.Hold(t, slices.Contains(paths, path) || path == "complete", "there is a help of %q, and no command", path)
 	}
 }
 
@@ -369,9 +358,8 @@ func TestExamples(t *testing.T) {
 				script = "exec " + script
 			}
 			out, said, code := e.run(t, script, r.until)
-			if code != r.code || !strings.Contains(out, r.says) {
-				t.Errorf("%s\nexit code %d, want %d, and %q in its output\n%s%s", script, code, r.code, r.says, out, said)
-			}
+			must.Hold(t, code == r.code && strings.Contains(out, r.says),
+				"%s\nexit code %d, want %d, and %q in its output\n%s%s", script, code, r.code, r.says, out, said)
 		})
 	}
 }
@@ -488,9 +476,7 @@ var commandLine = regexp.MustCompile("(?m)(?:^ {4}jurat|`jurat|go run \\./cmd/ju
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	parser := must.Get(kong.New(&app{}, kong.Name("jurat")))(t)
 	documents, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(documents) < 5 {
-		t.Fatal(documents, err)
-	}
+	must.Need(t, err == nil && len(documents) >= 5, "%v %v", documents, err)
 	found := 0
 	for _, document := range append(documents, "../../README.md", "../../examples/README.md") {
 		text := must.Get(os.ReadFile(document))(t)
@@ -499,9 +485,7 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	for _, n := range nodesBelow(parser.Model.Node) {
 		found += checkCommands(t, "help of "+n.Path(), parser.Model.Node, about(n))
 	}
-	if found < 40 {
-		t.Errorf("only %d commands were found", found)
-	}
+	must.Hold(t, found >= 40, "only %d commands were found", found)
 }
 
 // checkCommands checks each command line of a document, and returns how many it has.
@@ -587,9 +571,8 @@ func checkArguments(t *testing.T, document string, command *kong.Node, line stri
 			given++
 		}
 	}
-	if given -= names; given < needed {
-		t.Errorf("%s: jurat %s: it needs %d arguments and has %d", document, line, needed, given)
-	}
+	given -= names
+	must.Hold(t, given >= needed, "%s: jurat %s: it needs %d arguments and has %d", document, line, needed, given)
 }
 
 // TestCIPage runs the commands of docs/ci.md as they stand there, in order, in a folder with cases. Its example of the action uses inputs that there are.
@@ -615,9 +598,7 @@ func TestCIPage(t *testing.T) {
 	_, with, _ := strings.Cut(page, "  with:\n")
 	with, _, _ = strings.Cut(with, "  env:\n")
 	inputs := regexp.MustCompile(`(?m)^    ([a-z-]+):`).FindAllStringSubmatch(with, -1)
-	if len(inputs) < 2 {
-		t.Errorf("%q", with)
-	}
+	must.Hold(t, len(inputs) >= 2, "%q", with)
 	for _, input := range inputs {
 		if _, ok := act.Inputs[input[1]]; !ok {
 			t.Errorf("the action has no input %s", input[1])

@@ -36,17 +36,11 @@ func about(n *kong.Node) string {
 func TestFirstHelpFitsAScreen(t *testing.T) {
 	text := doing(t, 0, "--help")
 	lines := strings.Split(text, "\n")
-	if len(lines) > 24 {
-		t.Errorf("%d lines", len(lines))
-	}
+	must.Hold(t, len(lines) <= 24, "%d lines", len(lines))
 	for _, line := range lines {
-		if len(line) > 80 {
-			t.Errorf("%d columns: %s", len(line), line)
-		}
+		must.Hold(t, len(line) <= 80, "%d columns: %s", len(line), line)
 	}
-	if doing(t, 0) != text || doing(t, 0, "help") != text {
-		t.Error("jurat, jurat help and jurat --help differ")
-	}
+	must.Hold(t, doing(t, 0) == text && doing(t, 0, "help") == text, "jurat, jurat help and jurat --help differ")
 }
 
 // TestAllHelp: a command that comes or goes shows in testdata/help-all.txt, which -update writes anew.
@@ -56,13 +50,10 @@ func TestAllHelp(t *testing.T) {
 	if *update {
 		must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	}
-	if want := read(t, file); text != want {
-		t.Errorf("'jurat help --all' prints\n%s\nand %s has\n%s", text, file, want)
-	}
+	want := read(t, file)
+	must.Hold(t, text == want, "'jurat help --all' prints\n%s\nand %s has\n%s", text, file, want)
 	for _, n := range nodesBelow(model(t)) {
-		if n.Leaf() && !strings.Contains(text, n.Path()) {
-			t.Errorf("it does not list %s", n.Path())
-		}
+		must.Hold(t, !n.Leaf() || strings.Contains(text, n.Path()), "it does not list %s", n.Path())
 	}
 }
 
@@ -81,9 +72,7 @@ func TestEveryCommandIsInOneGroup(t *testing.T) {
 	}
 	slices.Sort(named)
 	slices.Sort(there)
-	if !slices.Equal(named, there) {
-		t.Errorf("help.go has\n%v\nand the commands are\n%v", named, there)
-	}
+	must.Hold(t, slices.Equal(named, there), "help.go has\n%v\nand the commands are\n%v", named, there)
 }
 
 // TestHelpShowsFlagsThatApply: help shows the installation's flags for commands that use it, and for no other.
@@ -92,9 +81,7 @@ func TestHelpShowsFlagsThatApply(t *testing.T) {
 		"witness": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": false, "init": true, "doctor": true} {
 		text := doing(t, 0, append(strings.Fields(command), "--help")...)
 		for _, flag := range []string{"--data=", "--db=", "--wrapping-key="} {
-			if got := strings.Contains(text, "  "+flag); got != want {
-				t.Errorf("jurat %s --help shows %s: %t, want %t", command, flag, got, want)
-			}
+			must.Equal(t, strings.Contains(text, "  "+flag), want, "jurat", command, "--help shows", flag)
 		}
 	}
 	must.Contain(t, doing(t, 0, "trust", "--help"), "--ca=FILE")
@@ -154,9 +141,8 @@ func TestTimesOfFlags(t *testing.T) {
 		{[]string{"log", "expire", "--before", "2026-01-31", "--reason", "r", "--by", "b", "--data", t.TempDir()}, "there is no jurat installation"},
 		{[]string{"verify", "--at", "2026-01-31T16:15:00+01:00", "--before", "2026-01-31T16:15:00Z", file}, file},
 	} {
-		if _, said := ran(t, exitCannot, c.args...); !strings.Contains(said, c.want) || strings.Contains(said, "15:04") {
-			t.Errorf("%q: %s", c.args, said)
-		}
+		_, said := ran(t, exitCannot, c.args...)
+		must.Hold(t, strings.Contains(said, c.want) && !strings.Contains(said, "15:04"), "%q: %s", c.args, said)
 	}
 }
 
@@ -176,9 +162,8 @@ func TestErrorsNameTheInput(t *testing.T) {
 		"jurat: case: conversation.json:1:13":         {"trial", "case", "--jurors", "offline"},
 		"OPENAI_API_KEY is not set; ANTHROPIC":        {"trial", "case", "--jurors", "llm"},
 	} {
-		if _, said := ran(t, exitCannot, args...); !strings.Contains(said, want) {
-			t.Errorf("%q: %s, want %q", args, said, want)
-		}
+		_, said := ran(t, exitCannot, args...)
+		must.Hold(t, strings.Contains(said, want), "%q: %s, want %q", args, said, want)
 	}
 }
 
@@ -191,19 +176,15 @@ func TestNamedCommandsAreBuilt(t *testing.T) {
 		if command.Name == "help" || command.Name == "completion" {
 			want = 0
 		}
-		if got := len(without([]string{"--data", "x", command.Name})); got != want {
-			t.Errorf("%s: %d of %d commands are left out", command.Name, got, all)
-		}
+		got := len(without([]string{"--data", "x", command.Name}))
+		must.Hold(t, got == want, "%s: %d of %d commands are left out", command.Name, got, all)
 	}
 	for _, args := range [][]string{{"keys", "help"}, {"completion", "--words", "--", "ke"}} {
-		if got := without(args); got != nil {
-			t.Errorf("%q: %d commands are left out", args, len(got))
-		}
+		got := without(args)
+		must.Hold(t, got == nil, "%q: %d commands are left out", args, len(got))
 	}
 	_, parser, parsed, _, err := parse(t.Context(), []string{"--data", "trial", "keys", "list"}, stdio{}, without([]string{"--data", "trial", "keys", "list"})...)
-	if err != nil || parsed.Command() != "keys list" || len(parser.Model.Children) != 2 {
-		t.Errorf("%v, %v", parsed, err)
-	}
+	must.Hold(t, err == nil && parsed.Command() == "keys list" && len(parser.Model.Children) == 2, "%v, %v", parsed, err)
 }
 
 // completed are what the program offers, without what it means.
@@ -283,9 +264,7 @@ func inShell(t *testing.T, dir, shell, script string) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CACHE_HOME="+dir)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	must.Contain(t, string(out), "fsck", "ja", "my", "agent", "operator")
 	lacks(t, string(out), "text.txt", ":files")
 }
@@ -315,9 +294,7 @@ func TestNothingIsMadeBeforeItIsAsked(t *testing.T) {
 			untouched(t, append(append([]string{"--data", "absent"}, words...), arguments...), want)
 		}
 	}
-	if calls < 280 && !testing.Short() {
-		t.Errorf("only %d calls", calls)
-	}
+	must.Hold(t, calls >= 280 || testing.Short(), "only %d calls", calls)
 }
 
 // TestBeginnersBegin: with right arguments and an absent folder, these make an installation, as serve does.
@@ -403,18 +380,14 @@ func untouched(t *testing.T, args, want []string) {
 		must.Do(t, os.RemoveAll("absent"))
 	}
 	if code != 0 && said.Len() == 0 {
-		if out.Len() == 0 {
-			t.Errorf("%q: exit code %d, and not a word", args, code)
-		}
+		must.Hold(t, out.Len() != 0, "%q: exit code %d, and not a word", args, code)
 	}
 	entries := must.Get(os.ReadDir("."))(t)
 	for _, e := range entries {
 		if slices.Contains(want, e.Name()) {
 			continue
 		}
-		if code != 0 {
-			t.Errorf("%q: exit code %d, and it made %s\n%s", args, code, e.Name(), &said)
-		}
+		must.Hold(t, code == 0, "%q: exit code %d, and it made %s\n%s", args, code, e.Name(), &said)
 		must.Do(t, os.RemoveAll(filepath.Join(".", e.Name())))
 	}
 }

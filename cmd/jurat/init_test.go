@@ -43,9 +43,8 @@ func TestInitConfigSaysTheDefaults(t *testing.T) {
 		}
 		got := must.Get(config.NewPlan(file, config.Wishes{}, env))(t)
 		want := must.Get(config.NewPlan(&config.File{}, config.Wishes{}, env))(t)
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Plan{}), cmp.Transformer("text", func(err error) string { return fmt.Sprint(err) })); diff != "" {
-			t.Errorf("with %v:\n%s", keys, diff)
-		}
+		diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Plan{}), cmp.Transformer("text", func(err error) string { return fmt.Sprint(err) }))
+		must.Hold(t, diff == "", "with %v:\n%s", keys, diff)
 	}
 }
 
@@ -61,9 +60,8 @@ func TestInitNeverOverwrites(t *testing.T) {
 		must.Do(t, os.WriteFile(there, []byte("mine"), 0o644))
 		doing(t, 2, "init", kind, at)
 		must.Equal(t, read(t, there), "mine")
-		if entries, err := os.ReadDir(filepath.Dir(there)); err != nil || len(entries) != 1 {
-			t.Errorf("%s: %v, %v", kind, entries, err)
-		}
+		entries, err := os.ReadDir(filepath.Dir(there))
+		must.Hold(t, err == nil && len(entries) == 1, "%s: %v, %v", kind, entries, err)
 	}
 }
 
@@ -141,9 +139,7 @@ func (r *runner) try(inputs map[string]string, env ...string) (code int, outputs
 			of := strings.TrimSpace(strings.Trim(e, "${}"))
 			if input, ok := strings.CutPrefix(of, "inputs."); ok {
 				declared, ok := r.act.Inputs[input]
-				if !ok {
-					r.t.Errorf("action.yml has no input %s", input)
-				}
+				must.Hold(r.t, ok, "action.yml has no input %s", input)
 				if given, ok := inputs[input]; ok {
 					return given
 				}
@@ -158,9 +154,7 @@ func (r *runner) try(inputs map[string]string, env ...string) (code int, outputs
 	cmd.Env = append(append(os.Environ(), "RUNNER_TEMP="+r.temp, "GITHUB_ACTION_PATH="+r.root, "GITHUB_OUTPUT="+output, "GITHUB_STEP_SUMMARY="+shown,
 		"GITHUB_SERVER_URL=https://github.com", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY=", "GEMINI_API_KEY=", "GOOGLE_API_KEY=", "JURAT_JURORS="), env...)
 	said, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		r.t.Fatal(err)
-	}
+	must.Need(r.t, cmd.ProcessState != nil, "%v", err)
 	r.t.Logf("%s", said)
 	return cmd.ProcessState.ExitCode(), string(must.Get(os.ReadFile(output))(r.t)), string(must.Get(os.ReadFile(shown))(r.t))
 }
@@ -170,13 +164,10 @@ var expression = regexp.MustCompile(`\$\{\{[^}]*\}\}`)
 // TestAction runs the action's own step: a good case is green; a failed one, a missing key, a set without cases, old reports and a damaged baseline are red.
 func TestAction(t *testing.T) {
 	r := newRunner(t)
-	if r.act.Runs.Using != "composite" || !r.act.Inputs["cases"].Required {
-		t.Errorf("%+v", r.act)
-	}
+	must.Hold(t, r.act.Runs.Using == "composite" && r.act.Inputs["cases"].Required, "%+v", r.act)
 	for _, s := range r.act.Runs.Steps {
-		if s.Continue != nil || strings.Contains(s.Run, "|| true") || s.Run != "" && s.Shell != "bash" || strings.Contains(s.Run, "${{") {
-			t.Errorf("%+v", s)
-		}
+		must.Hold(t, s.Continue == nil && !strings.Contains(s.Run, "|| true") && (s.Run == "" || s.Shell == "bash") && !strings.Contains(s.Run, "${{"),
+			"%+v", s)
 	}
 	n := 0
 	try := func(want int, inputs map[string]string, env ...string) (string, string) {
@@ -186,9 +177,7 @@ func TestAction(t *testing.T) {
 			inputs["reports"] = fmt.Sprint("reports ", n)
 		}
 		code, outputs, summary := r.try(inputs, env...)
-		if code != want {
-			t.Errorf("%v: exit code %d, want %d", inputs, code, want)
-		}
+		must.Hold(t, code == want, "%v: exit code %d, want %d", inputs, code, want)
 		return filepath.Join(r.dir, inputs["reports"]), outputs + summary
 	}
 	rules := func(cases string, more ...string) map[string]string {
@@ -238,15 +227,12 @@ func TestInitCI(t *testing.T) {
 	doing(t, 0, "init", "ci", name)
 	var w workflow
 	readYAML(t, name, &w)
-	if w.Defaults.Run.Shell != "bash" || w.Env["JURAT_VERSION"] != "" || w.Env["JURAT_REPOSITORY"] != "" {
-		t.Errorf("%+v", w)
-	}
+	must.Hold(t, w.Defaults.Run.Shell == "bash" && w.Env["JURAT_VERSION"] == "" && w.Env["JURAT_REPOSITORY"] == "", "%+v", w)
 	act := newRunner(t).act
 	steps := map[string]workflowStep{}
 	for _, s := range w.Jobs["trial"].Steps {
-		if s.Continue != nil || strings.Contains(s.Run, "|| true") || strings.Contains(s.Run, "${{") {
-			t.Errorf("%s goes on after a failure, or runs what others name", s.Name)
-		}
+		must.Hold(t, s.Continue == nil && !strings.Contains(s.Run, "|| true") && !strings.Contains(s.Run, "${{"),
+			"%s goes on after a failure, or runs what others name", s.Name)
 		steps[s.Name] = s
 	}
 	fill, try, comment := steps["Check what has to be filled in"], steps["Try the cases"], steps["Comment"]
@@ -254,9 +240,8 @@ func TestInitCI(t *testing.T) {
 		t.Fatalf("%+v", steps)
 	}
 	for input := range try.With {
-		if _, ok := act.Inputs[input]; !ok {
-			t.Errorf("the action has no input %s", input)
-		}
+		_, ok := act.Inputs[input]
+		must.Hold(t, ok, "the action has no input %s", input)
 	}
 	dir := t.TempDir()
 	step(t, dir, fill.Run, 2, "JURAT_REPOSITORY=a/b", "JURAT_VERSION=")
@@ -276,9 +261,7 @@ func step(t *testing.T, dir, script string, want int, env ...string) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
-		t.Fatalf("%s\n%v, want exit code %d\n%s", script, err, want, out)
-	}
+	must.Need(t, cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == want, "%s\n%v, want exit code %d\n%s", script, err, want, out)
 }
 
 // copyCase copies an example into the folder cases.
@@ -294,13 +277,9 @@ func TestActionsArePinned(t *testing.T) {
 	for _, file := range []string{"../../action.yml", "begin/ci.yml", "../../docs/ci.md"} {
 		doc := must.Get(os.ReadFile(file))(t)
 		all := uses.FindAllStringSubmatch(string(doc), -1)
-		if len(all) < 2 {
-			t.Errorf("%s uses %v", file, all)
-		}
+		must.Hold(t, len(all) >= 2, "%s uses %v", file, all)
 		for _, one := range all {
-			if !pinned.MatchString(one[1]) {
-				t.Errorf("%s: %s can be moved", file, one[1])
-			}
+			must.Hold(t, pinned.MatchString(one[1]), "%s: %s can be moved", file, one[1])
 		}
 	}
 }
@@ -345,9 +324,7 @@ func serve(t *testing.T, args ...string) (url string, stderr *lines, stop func()
 	}
 	t.Cleanup(func() { stop() })
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, stderr)
 	return strings.TrimSpace(line), stderr, stop
 }
 
@@ -374,30 +351,22 @@ func TestServe(t *testing.T) {
 		"model_version": "m-1", "prompt": "p", "response": "r", "parameters": {}}`
 	status, body := postTo(t, at+"/v1/records", token, "order 17", payload)
 	first, err := evidence.Open([]byte(body))
-	if status != http.StatusCreated || err != nil {
-		t.Fatal(status, body, err)
-	}
-	if code := stop(); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	must.Need(t, status == http.StatusCreated && err == nil, "%v %v %v", status, body, err)
+	code := stop()
+	must.Need(t, code == 0, "exit code %d\n%s", code, stderr)
 
 	// After the restart, only the log remembers earlier requests.
 	at, _, stop = serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
 	status, body = postTo(t, at+"/v1/records", token, "order 17", payload)
 	again, err := evidence.Open([]byte(body))
-	if status != http.StatusCreated || err != nil || again.Digest != first.Digest {
-		t.Error(status, body, err)
-	}
-	if status, body = postTo(t, at+"/v1/records", token, "order 17", strings.Replace(payload, `"p"`, `"q"`, 1)); status != http.StatusUnprocessableEntity {
-		t.Error(status, body)
-	}
-	if list := doing(t, 0, "--data", data, "access"); !strings.Contains(list, "agent  20") || strings.Contains(list, token) {
-		t.Error(list)
-	}
+	must.Hold(t, status == http.StatusCreated && err == nil && again.Digest == first.Digest, "%v %v %v", status, body, err)
+	status, body = postTo(t, at+"/v1/records", token, "order 17", strings.Replace(payload, `"p"`, `"q"`, 1))
+	must.Hold(t, status == http.StatusUnprocessableEntity, "%v %v", status, body)
+	list := doing(t, 0, "--data", data, "access")
+	must.Hold(t, strings.Contains(list, "agent  20") && !strings.Contains(list, token), "%v", list)
 	doing(t, 0, "--data", data, "access", "revoke", token, "--reason", "a test", "--by", "tester")
-	if status, body = postTo(t, at+"/v1/records", token, "order 18", payload); status != http.StatusUnauthorized || !strings.Contains(body, "revoked") {
-		t.Error(status, body)
-	}
+	status, body = postTo(t, at+"/v1/records", token, "order 18", payload)
+	must.Hold(t, status == http.StatusUnauthorized && strings.Contains(body, "revoked"), "%v %v", status, body)
 	must.Contain(t, doing(t, 0, "--data", data, "access", "list", "--all", "--json"), `"state": "revoked"`)
 	doing(t, exitCannot, "--data", data, "access", "revoke", "nothing", "--reason", "a test", "--by", "tester")
 	doing(t, exitCannot, "--data", data, "access", "grant", "n", "juror", "--reason", "a test", "--by", "tester")
@@ -452,9 +421,7 @@ func TestServeOrigins(t *testing.T) {
 		behind := l.Addr().String()
 		l.Close()
 		at, _, stop := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", behind, "--origin", spelled, "--jurors", "offline")
-		if at != sent {
-			t.Errorf("%s: it prints %s, want %s", spelled, at, sent)
-		}
+		must.Hold(t, at == sent, "%s: it prints %s, want %s", spelled, at, sent)
 		for _, host := range []string{strings.TrimPrefix(sent, "https://"), behind} { // a proxy may pass the name on
 			for path, want := range map[string]int{"/sign-in": http.StatusUnauthorized, "/v1/submissions": http.StatusUnauthorized} {
 				r := must.Get(http.NewRequestWithContext(t.Context(), "POST", "http://"+behind+path, strings.NewReader("token=x")))(t)
@@ -463,9 +430,7 @@ func TestServeOrigins(t *testing.T) {
 				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 				answer := must.Get(http.DefaultClient.Do(r))(t)
 				answer.Body.Close()
-				if answer.StatusCode != want {
-					t.Errorf("%s: a browser at %s with Host %s gets %s from %s", spelled, sent, host, answer.Status, path)
-				}
+				must.Hold(t, answer.StatusCode == want, "%s: a browser at %s with Host %s gets %s from %s", spelled, sent, host, answer.Status, path)
 			}
 		}
 		must.Equal(t, stop(), 0)
@@ -509,9 +474,7 @@ func TestServeStaysAtHome(t *testing.T) {
 	doing(t, 0, "--data", data, "init")
 	doing(t, 0, "--data", data, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
 	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "0.0.0.0:0")
-	if !strings.HasPrefix(at, "http://") || stop() != 0 {
-		t.Errorf("%s", at)
-	}
+	must.Hold(t, strings.HasPrefix(at, "http://") && stop() == 0, "%s", at)
 	must.Contain(t, stderr.String(), "people on other machines cannot sign in over plain http")
 	must.Contain(t, stderr.String(), "hint: --tls-cert and --tls-key")
 	lacks(t, stderr.String(), "access grant --link")
@@ -532,9 +495,8 @@ func TestNothingIsBegun(t *testing.T) {
 		{"trial", "none"}, {"trial", "--resume", "last"}, {"trial", "--list"}, {"seal", "none"}, {"seal", "key.pem"},
 	} {
 		_, said := ran(t, exitCannot, args...)
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-			t.Fatalf("%q made %v, %v\n%s", args, entries, err, said)
-		}
+		entries, err := os.ReadDir(dir)
+		must.Need(t, err == nil && len(entries) == 1, "%q made %v, %v\n%s", args, entries, err, said)
 	}
 	_, said := ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviwer"}, why...)...)
 	must.Contain(t, said, `unknown role "reviwer"`)
@@ -553,9 +515,7 @@ func TestSessionsAreListed(t *testing.T) {
 	_, secret, _ := strings.Cut(link, "link=")
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.PostForm(at+"/sign-in", url.Values{"link": {secret}})
-	if err != nil || answer.StatusCode != http.StatusSeeOther {
-		t.Fatal(answer, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == http.StatusSeeOther, "%v %v", answer, err)
 	answer.Body.Close()
 	list := doing(t, 0, "--data", data, "access", "list")
 	must.Contain(t, list, "  reviewer  20")

@@ -60,9 +60,7 @@ func TestServeOnFullDisk(t *testing.T) {
 			if status, _, _ := s.post(s.agent, "/v1/records", s.payload(200_000)); status == http.StatusServiceUnavailable {
 				break
 			}
-			if n == 1000 {
-				t.Fatal("the disk does not become full")
-			}
+			must.Need(t, n != 1000, "the disk does not become full")
 		}
 		s.isFull(s.spare[1])
 		disk.Resize(t, 64)
@@ -83,27 +81,19 @@ func (s *onDisk) begin() {
 func (s *onDisk) isFull(stolen string) {
 	s.t.Helper()
 	s.refuses()
-	if status, body := s.get(stolen, "/v1/records"); status != http.StatusOK {
-		s.t.Errorf("before it is revoked: %d %s", status, body)
-	}
+	status, body := s.get(stolen, "/v1/records")
+	must.Hold(s.t, status == http.StatusOK, "before it is revoked: %d %s", status, body)
 	s.do("access", "revoke", stolen, "--reason", "stolen", "--by", "tester")
-	if status, body := s.get(stolen, "/v1/records"); status != http.StatusUnauthorized {
-		s.t.Errorf("after it is revoked: %d %s", status, body)
-	}
-	if err := s.cannot("access", "grant", "noa", "auditor", "--reason", "a test", "--by", "tester"); err == nil || !strings.Contains(err.Error(), "no space left") {
-		s.t.Errorf("granting: %v", err)
-	}
-	if out := s.do("log", "fsck"); !strings.Contains(out, "the log is whole") {
-		s.t.Error(out)
-	}
-	if err := s.stop(); err != nil {
-		s.t.Errorf("stopping on a full disk: %v", err)
-	}
+	status, body = s.get(stolen, "/v1/records")
+	must.Hold(s.t, status == http.StatusUnauthorized, "after it is revoked: %d %s", status, body)
+	must.Say(s.t, s.cannot("access", "grant", "noa", "auditor", "--reason", "a test", "--by", "tester"), "no space left", "granting")
+	out := s.do("log", "fsck")
+	must.Hold(s.t, strings.Contains(out, "the log is whole"), "%v", out)
+	must.Want(s.t, s.stop(), nil, "stopping on a full disk")
 	s.begin()
 	s.refuses()
-	if status, body := s.get(stolen, "/v1/records"); status != http.StatusUnauthorized {
-		s.t.Errorf("revoked, after the start: %d %s", status, body)
-	}
+	status, body = s.get(stolen, "/v1/records")
+	must.Hold(s.t, status == http.StatusUnauthorized, "revoked, after the start: %d %s", status, body)
 }
 
 // refuses checks that the server can be read, refuses every write, and says why.
@@ -149,14 +139,12 @@ func (s *onDisk) wantUnready() {
 func (s *onDisk) reads() {
 	s.t.Helper()
 	for _, path := range []string{"/healthz", "/v1/trust", "/log/checkpoint", "/"} {
-		if status, body := s.get("", path); status != http.StatusOK {
-			s.t.Errorf("%s: %d %s", path, status, body)
-		}
+		status, body := s.get("", path)
+		must.Hold(s.t, status == http.StatusOK, "%s: %d %s", path, status, body)
 	}
 	for _, id := range s.acknowledged {
-		if status, body := s.get(s.agent, "/v1/records/"+id); status != http.StatusOK {
-			s.t.Errorf("reading %s: %d %s", id, status, body)
-		}
+		status, body := s.get(s.agent, "/v1/records/"+id)
+		must.Hold(s.t, status == http.StatusOK, "reading %s: %d %s", id, status, body)
 	}
 }
 
@@ -169,9 +157,7 @@ func (s *onDisk) isWell() {
 	}
 	s.wantSealed(100_000)
 	status, _, body := s.post(s.submitter, "/v1/submissions", s.trial())
-	if status != http.StatusAccepted {
-		s.t.Errorf("a trial with room: %d %s", status, body)
-	}
+	must.Hold(s.t, status == http.StatusAccepted, "a trial with room: %d %s", status, body)
 	s.reads()
 }
 
@@ -190,9 +176,8 @@ func (s *onDisk) payload(size int) string {
 
 func (s *onDisk) wantSealed(size int) {
 	s.t.Helper()
-	if status, _, body := s.post(s.agent, "/v1/records", s.payload(size)); status != http.StatusCreated {
-		s.t.Fatalf("sealing with room: %d %s", status, body)
-	}
+	status, _, body := s.post(s.agent, "/v1/records", s.payload(size))
+	must.Need(s.t, status == http.StatusCreated, "sealing with room: %d %s", status, body)
 }
 
 // post sends a document, and records the id of an acknowledged record.
@@ -246,9 +231,8 @@ func TestRecorderWithoutFolder(t *testing.T) {
 			answer := must.Get(http.Post(at+"/wise/v1/chat/completions", "application/json", strings.NewReader(asksWise)))(t)
 			_, _ = io.Copy(io.Discard, answer.Body) // a refused one may break off
 			answer.Body.Close()
-			if n > 0 && answer.StatusCode != want.status || n == 0 && answer.StatusCode != 200 {
-				t.Errorf("%s, call %d: status %d", mode, n, answer.StatusCode)
-			}
+			must.Hold(t, (n <= 0 || answer.StatusCode == want.status) && (n != 0 || answer.StatusCode == 200),
+				"%s, call %d: status %d", mode, n, answer.StatusCode)
 			if n == 0 && emptied {
 				must.Do(t, os.Truncate(filepath.Join(data, "jurat.db"), 0))
 			} else if n == 0 {
@@ -259,9 +243,8 @@ func TestRecorderWithoutFolder(t *testing.T) {
 		if code := stop(); code == 0 || !strings.Contains(said.String(), want.says) || !strings.Contains(said.String(), "hint: put the data folder back") {
 			t.Errorf("%s: exit code %d\n%s", mode, code, said)
 		}
-		if _, err := os.Stat(data); mode == "closed" && !emptied && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: something made the folder again: %v", mode, err)
-		}
+		_, err := os.Stat(data)
+		must.Hold(t, mode != "closed" || emptied || errors.Is(err, os.ErrNotExist), "%s: something made the folder again: %v", mode, err)
 	}
 }
 
@@ -276,13 +259,11 @@ func TestServeWithoutFolder(t *testing.T) {
 	data := s.args[1]
 	must.Do(t, os.Rename(data, data+".away"))
 	for _, ask := range []string{s.payload(10), strings.Replace(s.payload(10), "{", `{"chain_id": "another", `, 1)} {
-		if status, _, body := s.post(s.agent, "/v1/records", ask); status != http.StatusServiceUnavailable || strings.Contains(body, data) {
-			t.Errorf("while it is away: %d %s", status, body)
-		}
+		status, _, body := s.post(s.agent, "/v1/records", ask)
+		must.Hold(t, status == http.StatusServiceUnavailable && !strings.Contains(body, data), "while it is away: %d %s", status, body)
 	}
-	if status, body := s.get("", "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "not where they were opened") {
-		t.Errorf("/readyz: %d %s", status, body)
-	}
+	status, body := s.get("", "/readyz")
+	must.Hold(t, status == http.StatusServiceUnavailable && strings.Contains(body, "not where they were opened"), "/readyz: %d %s", status, body)
 	must.Fail(t, os.ErrNotExist)(os.Stat(data))
 	must.Do(t, os.Rename(data+".away", data))
 	s.wantSealed(10)
@@ -324,16 +305,13 @@ func TestRecorderUnmounted(t *testing.T) {
 			answer := must.Get(http.Post(at+"/wise/v1/chat/completions", "application/json", strings.NewReader(asksWise)))(t)
 			_, _ = io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
-			if answer.StatusCode != want {
-				t.Errorf("call %d: status %d, want %d", n, answer.StatusCode, want)
-			}
+			must.Hold(t, answer.StatusCode == want, "call %d: status %d, want %d", n, answer.StatusCode, want)
 			if n == 0 {
 				must.Do(t, syscall.Unmount(disk.Path, syscall.MNT_DETACH))
 			}
 		}
-		if code := stop(); code == 0 {
-			t.Errorf("exit code %d\n%s", code, said)
-		}
+		code := stop()
+		must.Hold(t, code != 0, "exit code %d\n%s", code, said)
 	})
 }
 
@@ -369,9 +347,8 @@ func TestUnitUnderSystemd(t *testing.T) {
 	b := prepare(t)
 	doc := must.Get(os.ReadFile("../../docs/operations.md"))(t)
 	documented := regexp.MustCompile(`(?m)^    useradd .*\n(?:    .*\n)+`).FindString(string(doc))
-	if strings.Count(documented, "\n") != 4 || !strings.Contains(documented, "systemctl enable --now jurat") {
-		t.Fatalf("docs/operations.md does not say how to install the unit, or this test does not find it:\n%s", documented)
-	}
+	must.Need(t, strings.Count(documented, "\n") == 4 && strings.Contains(documented, "systemctl enable --now jurat"),
+		"docs/operations.md does not say how to install the unit, or this test does not find it:\n%s", documented)
 	for name, text := range map[string]string{"documented": documented, "operator": asOperator} {
 		must.Do(t, os.WriteFile(filepath.Join(b.in, name), []byte(text), 0o644))
 	}
@@ -379,9 +356,8 @@ func TestUnitUnderSystemd(t *testing.T) {
 	must.Contain(t, said, "https://jurat.example/sign-in?link=")
 	for name, lines := range map[string]int{"status": 3, "result": 1} {
 		text, err := os.ReadFile(filepath.Join(b.out, name))
-		if err != nil || strings.Count(string(text), "\n") != lines || name == "result" && string(text) != "success\n" {
-			t.Errorf("%s: %q, %v", name, text, err)
-		}
+		must.Hold(t, err == nil && strings.Count(string(text), "\n") == lines && (name != "result" || string(text) == "success\n"),
+			"%s: %q, %v", name, text, err)
 	}
 	if t.Failed() {
 		t.Log(said)
@@ -395,9 +371,8 @@ func prepare(t *testing.T) boot {
 	b := boot{filepath.Join(world, "in"), filepath.Join(world, "out")}
 	found := must.Get(exec.LookPath("jurat"))(t)
 	for _, words := range [][]string{{"mkdir", b.in, b.out, filepath.Join(world, "base")}, {"cp", "-L", found, filepath.Join(b.in, "jurat")}, {"cp", "-R", deploy, b.in}} {
-		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s", out)
-		}
+		out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
+		must.Need(t, err == nil, "%s", out)
 	}
 	if _, err := exec.LookPath("sudo"); err != nil { // the documents use it; runuser does the same for root
 		must.Do(t, os.WriteFile(filepath.Join(b.in, "sudo"), []byte("#!/bin/bash\nexec runuser -u \"$2\" -- \"${@:3}\"\n"), 0o755))
@@ -420,9 +395,7 @@ func (b boot) run(t *testing.T, command string) string {
 	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		out, _ := os.ReadFile(filepath.Join(b.out, "said"))
 		if code, err := os.ReadFile(filepath.Join(b.out, "done")); err == nil {
-			if string(code) != "0\n" {
-				t.Errorf("it ended with %s%s", code, out)
-			}
+			must.Hold(t, string(code) == "0\n", "it ended with %s%s", code, out)
 			return string(out)
 		}
 		select {

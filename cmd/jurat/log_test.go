@@ -57,9 +57,7 @@ func TestExpireLeavesTrials(t *testing.T) {
 	output(3)
 	done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "r", By: "b",
 		Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }})
-	if err != nil || done.Records != 1 || done.Needed != 2 {
-		t.Fatalf("%+v, %v", done, err)
-	}
+	must.Need(t, err == nil && done.Records == 1 && done.Needed == 2, "%+v, %v", done, err)
 	for _, r := range []*evidence.Record{tried, submission} {
 		must.Get(i.Ledger.Record(t.Context(), r.Payload.RecordID))(t)
 	}
@@ -74,9 +72,7 @@ func TestWhatWaitsForAPersonStays(t *testing.T) {
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir}))(t)
 	defer i.Close()
 	s, err := stays(t.Context(), i.Ledger)
-	if err != nil || len(s.Chains) != 1 {
-		t.Errorf("%+v, %v", s, err)
-	}
+	must.Hold(t, err == nil && len(s.Chains) == 1, "%+v, %v", s, err)
 }
 
 // TestExpireLeavesNoCaseFile: no file of the data folder has the text of a trial that expired, not even the case file that the trial left
@@ -92,9 +88,7 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 	}
 	ran(t, 0, "--data", dir, "trials")
 	left, err := os.ReadDir(cases)
-	if err != nil || len(left) != 2 {
-		t.Fatal(left, err)
-	}
+	must.Need(t, err == nil && len(left) == 2, "%v %v", left, err)
 	excepted := strings.TrimSuffix(left[0].Name(), ".jurat") // ids are in the order of time
 	must.Do(t, os.WriteFile(filepath.Join(cases, "trial-0199aabb-0000-7000-8000-000000000000.jurat"), []byte("{}"), 0o600))
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }}))(t)
@@ -105,23 +99,18 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, 0, 1), Except: []string{excepted}, Reason: "r", By: "b"})
-	if err != nil || done.Records == 0 || done.Excepted == 0 {
-		t.Fatalf("%+v, %v", done, err)
-	}
+	must.Need(t, err == nil && done.Records != 0 && done.Excepted != 0, "%+v, %v", done, err)
 	must.Do(t, i.Close())
 	ran(t, 0, "--data", dir, "log", "expire", "--before", "2001-01-01", "--reason", "r", "--by", "b") // as after a crash: it has nothing to remove
 	var has []string
 	for path, content := range disktest.Files(t, dir) {
-		if bytes.Contains(content, []byte(gone)) {
-			t.Errorf("%s still has the text", path)
-		}
+		must.Hold(t, !bytes.Contains(content, []byte(gone)), "%s still has the text", path)
 		if filepath.Dir(path) == cases {
 			has = append(has, filepath.Base(path))
 		}
 	}
-	if len(has) != 2 || !slices.Contains(has, excepted+".jurat") {
-		t.Errorf("case files: %v, want those of the trial that stays and of the other log", has)
-	}
+	must.Hold(t, len(has) == 2 && slices.Contains(has, excepted+".jurat"),
+		"case files: %v, want those of the trial that stays and of the other log", has)
 }
 
 // TestReputationOfAServer: an auditor computes from a server's log what the operator computes on its machine, byte for byte. A server that
@@ -161,9 +150,7 @@ func TestReputationOfAServer(t *testing.T) {
 		t.Errorf("%s, and on the operator's machine %s", there, here)
 	}
 	files, err := filepath.Glob(filepath.Join(out, "*.jurat"))
-	if err != nil || len(files) != 3 { // two trials, and the records
-		t.Fatalf("%s, %v", files, err)
-	}
+	must.Need(t, err == nil && len(files) == 3, "%s, %v", files, err) // two trials, and the records
 	again := []string{"reputation", "courier", "--trust", trusted, "--at", at, "--json"}
 	must.Contain(t, doing(t, exitUndecided, append(again, files...)...), `"tail"`)
 	from(exitCannot, server, "--token-file", token, "--json", "--out", out) // the folder is there
@@ -254,9 +241,8 @@ func TestWitnesses(t *testing.T) {
 	must.Contain(t, jurat(0, "log", "witness"), "witness.example/w2", "nothing yet")
 	must.Contain(t, doing(t, exitUndecided, "verify", "--trust", trust, before), "0 of the 2")
 	must.Contain(t, jurat(0, "log", "witness", "--ask"), "cosigned by 2 of 2 witnesses, 2 are demanded, which counts")
-	if known := doing(t, 0, "witness", "--list", "--dir", file("w2")); !strings.HasSuffix(known, " 1") {
-		t.Error(known)
-	}
+	known := doing(t, 0, "witness", "--list", "--dir", file("w2"))
+	must.Hold(t, strings.HasSuffix(known, " 1"), "%v", known)
 	record := recordID(t, before)
 	proved := write("proved.json", jurat(0, "log", "prove", record))
 	must.Contain(t, doing(t, 0, "verify", "--trust", trust, proved), "the reader's 2 witnesses have cosigned it: witness.example/w1")
@@ -312,9 +298,8 @@ func TestWitnesses(t *testing.T) {
 	doing(t, 0, "witness", "--init", "witness.example/forgetful", "--dir", forgetful)
 	doing(t, 0, "witness", "--list", "--dir", forgetful)
 	for _, part := range []string{"witness.db", "witness.db-wal", "witness.db-shm"} {
-		if err := os.Remove(filepath.Join(forgetful, part)); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
+		err := os.Remove(filepath.Join(forgetful, part))
+		must.Need(t, err == nil || os.IsNotExist(err), "%v", err)
 	}
 	doing(t, exitCannot, "witness", "--list", "--dir", forgetful)
 	doing(t, exitCannot, "witness", "--dir", forgetful, "--addr", "127.0.0.1:0", "--log", plain)
@@ -334,12 +319,10 @@ func TestMonitorWithoutQuorum(t *testing.T) {
 	w.serve(t.Context(), l)
 	w.look("nobody has cosigned", exitUndecided, "NOT WITNESSED: too few witnesses have cosigned the checkpoint: 0 of the 1")
 	w.look("for machines", exitUndecided, `"unmet": "too few`, "--json")
-	if code, out, complaints := w.run("--data", string(l), "log", "witness", "--ask"); code != exitUndecided || !strings.Contains(out, "which is too few") {
-		t.Errorf("%d, %s, %s", code, out, complaints)
-	}
-	if code, out, complaints := w.run("--data", string(l), "log", "checkpoint"); code != 0 || !strings.Contains(complaints, "0 of the 1 witnesses that are demanded") {
-		t.Errorf("%d, %s, %s", code, out, complaints)
-	}
+	code, out, complaints := w.run("--data", string(l), "log", "witness", "--ask")
+	must.Hold(t, code == exitUndecided && strings.Contains(out, "which is too few"), "%d, %s, %s", code, out, complaints)
+	code, out, complaints = w.run("--data", string(l), "log", "checkpoint")
+	must.Hold(t, code == 0 && strings.Contains(complaints, "0 of the 1 witnesses that are demanded"), "%d, %s, %s", code, out, complaints)
 }
 
 func get(t *testing.T, url string) string {
@@ -369,9 +352,7 @@ func judge(t *testing.T) string {
 	build := exec.Command("go", "build", "-o", file, ".")
 	build.Dir = "../../testdata/judge"
 	if out, err := build.CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		must.Need(t, os.Getenv("CI") != "true", "%v\n%s", err, out)
 		t.Skipf("the program with Tessera cannot be built: %v\n%s", err, out)
 	}
 	return file
@@ -393,16 +374,13 @@ func TestTesseraReadsTheLog(t *testing.T) {
 	w.serve(t.Context(), l)
 	logKey := logKeyOf(t, w.file("trust.json"))
 	out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "300 entries, 1 witnesses") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	must.Hold(t, err == nil && strings.Contains(string(out), "300 entries, 1 witnesses"), "%v\n%s", err, out)
 	// A check by Tessera is worth something only if Tessera refuses a wrong log.
 	good := w.served
 	for _, path := range []string{"/log/checkpoint", "/log/tile/0/000", "/log/tile/1/", "/log/tile/entries/001"} {
 		w.served = between(good, path, func(doc []byte) []byte { doc[len(doc)/2] ^= 1; return doc })
-		if out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput(); err == nil {
-			t.Errorf("%s was changed: %s", path, out)
-		}
+		out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput()
+		must.Hold(t, err != nil, "%s was changed: %s", path, out)
 	}
 }
 
@@ -441,15 +419,11 @@ func TestTesseraIsWitnessed(t *testing.T) {
 	signed := must.Get(client.Checkpoint(t.Context()))(t)
 	verifier := must.Get(note.NewVerifier(logKey))(t)
 	head, err := operator.OpenCheckpoint(signed, verifier)
-	if err != nil || head.Size != 300 {
-		t.Fatalf("%+v, %v", head, err)
-	}
+	must.Need(t, err == nil && head.Size == 300, "%+v, %v", head, err)
 	witness := must.Get(operator.ParseWitness(key))(t)
-	if said, err := operator.Cosignatures(signed, witness); err != nil || len(said) != 1 {
-		t.Errorf("%v, %v", said, err)
-	}
+	said, err := operator.Cosignatures(signed, witness)
+	must.Hold(t, err == nil && len(said) == 1, "%v, %v", said, err)
 	count := 0
-	if err := client.Tree(t.Context(), head).Entries(0, head.Size, func(int64, []byte) error { count++; return nil }); err != nil || count != 300 {
-		t.Errorf("%d entries: %v", count, err)
-	}
+	err = client.Tree(t.Context(), head).Entries(0, head.Size, func(int64, []byte) error { count++; return nil })
+	must.Hold(t, err == nil && count == 300, "%d entries: %v", count, err)
 }

@@ -223,24 +223,17 @@ func TestMachines(t *testing.T) {
 	var trusts []string
 	for _, m := range list {
 		for _, r := range records {
-			if status, doc := m.get(auditor, "/v1/records/"+r.Payload.RecordID); status != http.StatusOK || !strings.Contains(doc, r.Payload.RequestID) {
-				t.Errorf("%s: %d", r.Payload.RequestID, status)
-			}
-			if r.Payload.Signers[0] != records[0].Payload.Signers[0] {
-				t.Errorf("%s is signed with another key", r.Payload.RequestID)
-			}
+			status, doc := m.get(auditor, "/v1/records/"+r.Payload.RecordID)
+			must.Hold(t, status == http.StatusOK && strings.Contains(doc, r.Payload.RequestID), "%s: %d", r.Payload.RequestID, status)
+			must.Hold(t, r.Payload.Signers[0] == records[0].Payload.Signers[0], "%s is signed with another key", r.Payload.RequestID)
 		}
 		_, trust := m.get(auditor, "/v1/trust")
 		trusts = append(trusts, trust)
 	}
-	if trusts[0] != trusts[1] || trusts[0] != trusts[2] {
-		t.Error("the machines return different trust files")
-	}
+	must.Hold(t, trusts[0] == trusts[1] && trusts[0] == trusts[2], "the machines return different trust files")
 	// A request that is repeated on another machine has no second effect.
 	again, err := list[1].seal(t.Context(), token, "order 0", "order 0")
-	if err != nil || again == nil || again.Digest != records[0].Digest {
-		t.Error(again, err)
-	}
+	must.Hold(t, err == nil && again != nil && again.Digest == records[0].Digest, "%v %v", again, err)
 	browse(t, list)
 	for _, m := range list {
 		must.Want(t, m.stop(), nil)
@@ -267,9 +260,7 @@ func browse(t *testing.T, list []*machine) {
 		answer := must.Get(browser.Get(m.at + "/reviews"))(t)
 		page, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "mia") {
-			t.Errorf("%s: %s, %v", m.at, answer.Status, err)
-		}
+		must.Hold(t, err == nil && answer.StatusCode == http.StatusOK && strings.Contains(string(page), "mia"), "%s: %s, %v", m.at, answer.Status, err)
 	}
 }
 
@@ -310,9 +301,8 @@ func TestMachinesAreKilled(t *testing.T) {
 	go func() { // on the first machine, where only the server is killed
 		copied := filepath.Join(t.TempDir(), "copy")
 		cmd := list[0].command("backup", copied)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("backup: %v\n%s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		must.Hold(t, err == nil, "backup: %v\n%s", err, out)
 		copies <- copied
 	}()
 	leastKills := 5
@@ -333,9 +323,7 @@ func TestMachinesAreKilled(t *testing.T) {
 	for _, records := range acknowledged {
 		for _, r := range records {
 			total++
-			if seen[r.Payload.RequestID] {
-				t.Errorf("%s was acknowledged twice", r.Payload.RequestID)
-			}
+			must.Hold(t, !seen[r.Payload.RequestID], "%s was acknowledged twice", r.Payload.RequestID)
 			seen[r.Payload.RequestID] = true
 			status := http.StatusTooManyRequests
 			for status == http.StatusTooManyRequests {
@@ -343,9 +331,7 @@ func TestMachinesAreKilled(t *testing.T) {
 					time.Sleep(20 * time.Millisecond)
 				}
 			}
-			if status != http.StatusOK {
-				t.Errorf("%s was acknowledged, and is %d", r.Payload.RequestID, status)
-			}
+			must.Hold(t, status == http.StatusOK, "%s was acknowledged, and is %d", r.Payload.RequestID, status)
 		}
 	}
 	t.Logf("%d records were acknowledged", total)
@@ -381,13 +367,11 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	if r := seal("lost"); r != nil {
 		t.Errorf("sealed without a database: %s", r.Payload.RecordID)
 	}
-	if status, _ := m.get("", "/readyz"); status != http.StatusServiceUnavailable {
-		t.Errorf("it is ready without a database: %d", status)
-	}
+	status, _ := m.get("", "/readyz")
+	must.Hold(t, status == http.StatusServiceUnavailable, "it is ready without a database: %d", status)
 	answered(t, exitBad, readiness{URL: m.at, Reason: "the server cannot do it now: the log takes no records: the database server is out of reach; the server's log says more"}, "doctor", "--ready", "--json", m.at)
-	if status, _ := m.get("", "/healthz"); status != http.StatusOK {
-		t.Errorf("/healthz fails without a database: %d", status)
-	}
+	status, _ = m.get("", "/healthz")
+	must.Hold(t, status == http.StatusOK, "/healthz fails without a database: %d", status)
 	server.Restart(t)
 	var again *evidence.Record
 	for again == nil { // until there are new connections
@@ -428,9 +412,8 @@ func TestMachinesSayThatTheDatabaseIsAway(t *testing.T) {
 	requests := []struct{ method, path, token, body string }{{"POST", "/v1/submissions", people, string(body)}, {"POST", "/v1/records", agent, record}, {"GET", "/v1/submissions", people, ""},
 		{"GET", "/v1/records", people, ""}, {"GET", "/readyz", people, ""}, {"GET", "/v1/trials", people, ""}, {"GET", "/v1/trust", people, ""}, {"GET", "/log/checkpoint", people, ""}}
 	for _, r := range requests {
-		if status, text := ask(t.Context(), r.method, r.path, r.token, r.body); status >= 300 {
-			t.Fatalf("%s %s: %d %s", r.method, r.path, status, text)
-		}
+		status, text := ask(t.Context(), r.method, r.path, r.token, r.body)
+		must.Need(t, status < 300, "%s %s: %d %s", r.method, r.path, status, text)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
@@ -464,9 +447,7 @@ func TestMachinesSayThatTheDatabaseIsAway(t *testing.T) {
 	}
 	stop()
 	asking.Wait()
-	if away.Load() == 0 {
-		t.Error("nobody was told that the database is away")
-	}
+	must.Hold(t, away.Load() != 0, "nobody was told that the database is away")
 	if t.Failed() {
 		t.Log(m.said)
 	}
@@ -505,13 +486,10 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	} {
 		_, said := ran(t, exitCannot, c.args...)
 		lacks(t, said, password)
-		if name != "no such database" && !strings.Contains(said, c.want) {
-			t.Errorf("%s:\n%s", name, said)
-		}
+		must.Hold(t, name == "no such database" || strings.Contains(said, c.want), "%s:\n%s", name, said)
 	}
-	if got := doing(t, 0, in("--wrapping-key", both, "keys", "rewrap")...); !strings.HasPrefix(got, "6 files were wrapped again") {
-		t.Error(got)
-	}
+	got := doing(t, 0, in("--wrapping-key", both, "keys", "rewrap")...)
+	must.Hold(t, strings.HasPrefix(got, "6 files were wrapped again"), "%v", got)
 	must.Contain(t, doing(t, 0, in("--wrapping-key", other, "keys", "list")...), "agent")
 }
 
@@ -523,9 +501,7 @@ func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
 	count, after := map[string]int{}, ""
 	for {
 		status, doc := m.get(auditor, "/v1/records?limit=500&after="+after)
-		if status != http.StatusOK {
-			t.Fatal(status, doc)
-		}
+		must.Need(t, status == http.StatusOK, "%v %v", status, doc)
 		var page api.Listing
 		must.Do(t, json.Unmarshal([]byte(doc), &page))
 		for _, e := range page.Records {

@@ -63,12 +63,8 @@ func TestEndsWithTest(t *testing.T) {
 	server.Env = append(os.Environ(), withInput+"=1")
 	input := must.Get(server.StdinPipe())(t)
 	must.Do(t, server.Start())
-	if err := input.Close(); err != nil { // as the system does when a process ends
-		t.Fatal(err)
-	}
-	if err := server.Wait(); err == nil {
-		t.Error("it ended by itself")
-	}
+	must.Do(t, input.Close()) // as the system does when a process ends
+	must.Say(t, server.Wait(), "", "it ended by itself")
 }
 
 // TestScripts runs the real command as users run it.
@@ -183,9 +179,7 @@ func TestVerdictCode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.result.Phase3Judgment.Position = tt.result.FinalVerdict
-		if got := verdictCode(&tt.result); got != tt.want {
-			t.Errorf("%+v: %d, want %d", tt.result, got, tt.want)
-		}
+		must.Equal(t, verdictCode(&tt.result), tt.want, tt.result)
 	}
 }
 
@@ -193,9 +187,7 @@ func TestVerdictCode(t *testing.T) {
 func TestSeverity(t *testing.T) {
 	order := []exitCode{0, exitUndecided, exitCannot, exitBad}
 	for i := range order[1:] {
-		if severity(order[i]) >= severity(order[i+1]) {
-			t.Errorf("exit code %d does not count as less severe than %d", order[i], order[i+1])
-		}
+		must.Hold(t, severity(order[i]) < severity(order[i+1]), "exit code %d does not count as less severe than %d", order[i], order[i+1])
 	}
 }
 
@@ -213,16 +205,12 @@ func TestQuote(t *testing.T) {
 // TestClosing: an error on closing must not hide the exit code of the work.
 func TestClosing(t *testing.T) {
 	failed := errors.New("disk full")
-	if got := closing(exitCode(exitUndecided), failed); !errors.Is(got, failed) || errors.As(got, new(exitCode)) {
-		t.Errorf("%v", got)
-	}
-	if got := closing(nil, nil); got != nil {
-		t.Errorf("%v", got)
-	}
+	got := closing(exitCode(exitUndecided), failed)
+	must.Hold(t, errors.Is(got, failed) && !errors.As(got, new(exitCode)), "%v", got)
+	must.Want(t, closing(nil, nil), nil)
 	var out bytes.Buffer
-	if code := report(stdio{err: &out}, closing(exitCode(exitUndecided), nil)); code != exitUndecided || out.Len() > 0 {
-		t.Errorf("exit code %d, %q", code, &out)
-	}
+	code := report(stdio{err: &out}, closing(exitCode(exitUndecided), nil))
+	must.Hold(t, code == exitUndecided && out.Len() <= 0, "exit code %d, %q", code, &out)
 }
 
 // TestExplainHasEveryLanguage compares --lang, whose values are constants, with the languages that there are.
@@ -232,9 +220,8 @@ func TestExplainHasEveryLanguage(t *testing.T) {
 	for _, l := range words.Langs() {
 		want = append(want, string(l))
 	}
-	if got := lang.Tag.Get("enum"); !ok || got != strings.Join(want, ",") {
-		t.Errorf("--lang accepts %q, but the languages are %q", got, want)
-	}
+	got := lang.Tag.Get("enum")
+	must.Hold(t, ok && got == strings.Join(want, ","), "--lang accepts %q, but the languages are %q", got, want)
 }
 
 // TestExplainNamesThePage: the statement names the record's page on the server that --origin names, or the environment.
@@ -260,15 +247,12 @@ func TestExplainNamesThePage(t *testing.T) {
 func TestByteSize(t *testing.T) {
 	for text, want := range map[string]byteSize{"0": 0, "1073741824": 1 << 30, "512MiB": 512 << 20, "1GiB": 1 << 30, "3KiB": 3 << 10} {
 		var got byteSize
-		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
+		err := got.UnmarshalText([]byte(text))
+		must.Hold(t, err == nil && got == want, "%q: %d, %v", text, got, err)
 	}
 	for _, text := range []string{"", "MiB", "-1", "1MB", "1 GiB", "1.5GiB", "9223372036854775807KiB", "1GiBGiB"} {
 		var got byteSize
-		if err := got.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q: %d", text, got)
-		}
+		must.Say(t, got.UnmarshalText([]byte(text)), "", text, got)
 	}
 }
 
@@ -280,9 +264,7 @@ func TestLies(t *testing.T) {
 		want      bool
 	}{{verify.Chain, verify.Refuted, false}, {verify.Content, verify.Refuted, true}, {verify.Content, verify.NotProved, false}} {
 		report := &verify.Report{Outcome: c.status, Guarantees: []verify.Finding{{Guarantee: verify.Order, Status: verify.Proved}, {Guarantee: c.guarantee, Status: c.status}}}
-		if got := lies(report); got != c.want {
-			t.Errorf("%s %s: %v", c.guarantee, c.status, got)
-		}
+		must.Equal(t, lies(report), c.want, c.guarantee, c.status)
 	}
 }
 
@@ -297,13 +279,11 @@ func TestReportsQuoteNobody(t *testing.T) {
 	if p.err != nil || strings.Contains(out.String(), "\x1b[2J") || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "1 REFUTED; by in|es @all") {
 		t.Errorf("%v: %q", p.err, out.String())
 	}
-	if err := reportCode(r); err != exitCode(exitBad) {
-		t.Error(err)
-	}
+	err := reportCode(r)
+	must.Hold(t, err == exitCode(exitBad), "%v", err)
 	r.Clauses[0].Lines[0].Refuted = 0
-	if err := reportCode(r); err != exitCode(exitUndecided) {
-		t.Error(err)
-	}
+	err = reportCode(r)
+	must.Hold(t, err == exitCode(exitUndecided), "%v", err)
 	if r.Acts = 1; reportCode(r) != nil {
 		t.Error(reportCode(r))
 	}
@@ -342,18 +322,15 @@ func TestNameDamages(t *testing.T) {
 // TestColumns: wide characters take two columns, marks none, and what is cut fits.
 func TestColumns(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "agent": 5, "返品係": 6, "ｱ": 1, "Ａ": 2, "заказ": 5, "e\u0301": 1, "🧾 Rechnung": 11, "a\u200db": 2} {
-		if got := columns(text); got != want {
-			t.Errorf("%q: %d columns, want %d", text, got, want)
-		}
+		must.Equal(t, columns(text), want, text)
 	}
 	for _, c := range []struct {
 		text string
 		most int
 		want string
 	}{{"agent", 5, "agent"}, {"agents", 5, "agen…"}, {"返品係", 6, "返品係"}, {"返品係です", 6, "返品…"}, {"返品係です", 5, "返品…"}, {"返品係", 2, "…"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"}} {
-		if got := shorter(c.text, c.most); got != c.want || columns(got) > c.most {
-			t.Errorf("%q in %d columns: %q, want %q", c.text, c.most, got, c.want)
-		}
+		got := shorter(c.text, c.most)
+		must.Hold(t, got == c.want && columns(got) <= c.most, "%q in %d columns: %q, want %q", c.text, c.most, got, c.want)
 	}
 }
 
@@ -387,9 +364,8 @@ desk of…    100  trial-1
 			t.Errorf("%d columns: %v\n%s\nwant\n%s", most, p.err, &out, want)
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := columns(strings.TrimSuffix(line, "\n")); most > 0 && n > most {
-				t.Errorf("%d columns, and a terminal of %d: %s", n, most, line)
-			}
+			n := columns(strings.TrimSuffix(line, "\n"))
+			must.Hold(t, most <= 0 || n <= most, "%d columns, and a terminal of %d: %s", n, most, line)
 		}
 	}
 	var out bytes.Buffer
@@ -402,9 +378,7 @@ desk of…    100  trial-1
 func TestCommandsAreFew(t *testing.T) {
 	const mostCommands, mostFlags, mostShared = 50, 245, 48
 	leaves := model(t).Leaves(false)
-	if len(leaves) > mostCommands {
-		t.Errorf("%d commands, and at most %d are allowed", len(leaves), mostCommands)
-	}
+	must.Hold(t, len(leaves) <= mostCommands, "%d commands, and at most %d are allowed", len(leaves), mostCommands)
 	users := map[reflect.Type]int{} // of each group of flags
 	for _, n := range leaves {
 		groupsOf(n.Target.Type(), users)
@@ -418,9 +392,8 @@ func TestCommandsAreFew(t *testing.T) {
 			own += n
 		}
 	}
-	if own > mostFlags || shared > mostShared {
-		t.Errorf("%d flags of one command and %d that several share, and at most %d and %d are allowed", own, shared, mostFlags, mostShared)
-	}
+	must.Hold(t, own <= mostFlags && shared <= mostShared,
+		"%d flags of one command and %d that several share, and at most %d and %d are allowed", own, shared, mostFlags, mostShared)
 }
 
 // groupsOf counts a type of flags, and those that are embedded in it, as used once more.
@@ -457,7 +430,6 @@ func TestTrialsListShowsWhoHasACase(t *testing.T) {
 	c := trialsCmd{}
 	c.CSV = true
 	must.Do(t, c.print(stdio{out: &out}, list, nil))
-	if lines = strings.Split(out.String(), "\n"); !strings.HasSuffix(strings.TrimSpace(lines[0]), ",taken_by") || !strings.HasSuffix(strings.TrimSpace(lines[2]), "trial-2,,") {
-		t.Errorf("%q", lines)
-	}
+	lines = strings.Split(out.String(), "\n")
+	must.Hold(t, strings.HasSuffix(strings.TrimSpace(lines[0]), ",taken_by") && strings.HasSuffix(strings.TrimSpace(lines[2]), "trial-2,,"), "%q", lines)
 }

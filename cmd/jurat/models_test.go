@@ -104,9 +104,8 @@ func (s *scene) result(want, verified int, args ...string) jury.Result {
 	s.t.Helper()
 	out, _ := s.hold(want, verified, append(args, "--json")...)
 	var r jury.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		s.t.Fatalf("%v\n%s", err, out)
-	}
+	err := json.Unmarshal([]byte(out), &r)
+	must.Need(s.t, err == nil, "%v\n%s", err, out)
 	return r
 }
 
@@ -136,21 +135,13 @@ func TestModelsByEachMethod(t *testing.T) {
 		s := newScene(t, map[int]llmtest.Script{2: finds(jury.SafePass, 80)})
 		out, _ := s.hold(0, 0, "--method", string(method))
 		must.Contain(t, out, "Verdict  safe_pass", "votes: alone safe_pass", "calls: ")
-		if strings.Contains(out, "degraded") || strings.Contains(out, "rules, not") {
-			t.Errorf("%s:\n%s", method, out)
-		}
+		must.Hold(t, !strings.Contains(out, "degraded") && !strings.Contains(out, "rules, not"), "%s:\n%s", method, out)
 		judged := len(s.servers[3].Requests())
-		if want := map[jury.Method]int{jury.FinalJudge: 2}[method]; judged != want { // once by itself, once with what the jury said
-			t.Errorf("%s: the judge was asked %d times", method, judged)
-		}
+		must.Equal(t, map[jury.Method]int{jury.FinalJudge: 2}[method], judged, method) // once by itself, once with what the jury said
 		for _, r := range s.records() {
 			p := &r.Payload
-			if strings.Contains(string(r.Canonical()), s.servers[0].Key) {
-				t.Errorf("%s: %s holds a key", method, p.ActionType)
-			}
-			if p.ActionType == evidence.Evaluation && p.Model == "" {
-				t.Errorf("%s: no model in an evaluation", method)
-			}
+			must.Hold(t, !strings.Contains(string(r.Canonical()), s.servers[0].Key), "%s: %s holds a key", method, p.ActionType)
+			must.Hold(t, p.ActionType != evidence.Evaluation || p.Model != "", "%s: no model in an evaluation", method)
 		}
 	}
 }
@@ -180,9 +171,8 @@ func TestMilderJudge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScene(t, tt.scripts)
 			r := s.result(tt.code, 0, "--rounds", "1")
-			if got := r.Phase3Judgment.Review; !slices.Equal(got, tt.review) {
-				t.Errorf("%s: review %v, want %v", r.FinalVerdict, got, tt.review)
-			}
+			got := r.Phase3Judgment.Review
+			must.Hold(t, slices.Equal(got, tt.review), "%s: review %v, want %v", r.FinalVerdict, got, tt.review)
 		})
 	}
 	s := newScene(t, map[int]llmtest.Script{0: fails(""), 1: fails(""), 2: fails("")})
@@ -216,9 +206,7 @@ func TestTypographyHidesNoAccusation(t *testing.T) {
 			}
 			sarif := filepath.Join(s.dir, "out.sarif")
 			r := s.result(3, 0, "--rounds", "0", "--sarif", sarif) // the judge passes the agent, so a person must see it
-			if !slices.Equal(r.Phase3Judgment.Review, []jury.ReviewReason{jury.JudgeMilder}) {
-				t.Errorf("review: %v", r.Phase3Judgment.Review)
-			}
+			must.Hold(t, slices.Equal(r.Phase3Judgment.Review, []jury.ReviewReason{jury.JudgeMilder}), "review: %v", r.Phase3Judgment.Review)
 			if f := r.Phase1Evaluations[0].Findings; len(f) != 1 || f[0].Unfounded || f[0].Quote != said[0] {
 				t.Errorf("%q, quoted as %q: %+v", said[0], said[1], f)
 			}
@@ -269,21 +257,17 @@ func TestBlankAnswers(t *testing.T) {
 			}
 			return whole(c)
 		}})
-		if r := s.result(0, 0, "--rounds", "1"); r.Degraded {
-			t.Errorf("%q: %+v", blank, r.Absences)
-		}
-		if made, said := len(s.servers[seat].Requests()), s.calls(seatIDs[seat]); made != said {
-			t.Errorf("%q: %d calls, and the records say %d", blank, made, said)
-		}
+		r := s.result(0, 0, "--rounds", "1")
+		must.Hold(t, !r.Degraded, "%q: %+v", blank, r.Absences)
+		made, said := len(s.servers[seat].Requests()), s.calls(seatIDs[seat])
+		must.Hold(t, made == said, "%q: %d calls, and the records say %d", blank, made, said)
 	}
 	s := newScene(t, map[int]llmtest.Script{0: llmtest.Say(" \t")})
 	r := s.result(exitUndecided, 0, "--rounds", "0")
-	if len(r.Absences) != 1 || !strings.Contains(r.Absences[0].Detail, "asked 3 times") || !strings.Contains(r.Absences[0].Detail, "empty") {
-		t.Errorf("%+v", r.Absences)
-	}
-	if made, said := len(s.servers[0].Requests()), s.calls(seatIDs[0]); made != 3 || said != 3 {
-		t.Errorf("%d calls, and the records say %d", made, said)
-	}
+	must.Hold(t, len(r.Absences) == 1 && strings.Contains(r.Absences[0].Detail, "asked 3 times") && strings.Contains(r.Absences[0].Detail, "empty"),
+		"%+v", r.Absences)
+	made, said := len(s.servers[0].Requests()), s.calls(seatIDs[0])
+	must.Hold(t, made == 3 && said == 3, "%d calls, and the records say %d", made, said)
 }
 
 // TestAnotherModelAnswers: an answer by another model than the seat's, the judge's too, makes the trial degraded: on the first screen, in the
@@ -297,9 +281,8 @@ func TestAnotherModelAnswers(t *testing.T) {
 		s.data = data
 		r := s.result(exitUndecided, 0, "--rounds", "0")
 		want := jury.ModelOf{JurorID: seatIDs[seat], Asked: seatModels[seat], Answered: answered}
-		if r.FinalVerdict != jury.SafePass || !r.Degraded || !r.Phase3Judgment.Degraded || !slices.Equal(r.OtherModels, []jury.ModelOf{want}) {
-			t.Errorf("%s: %s, degraded %t, %+v", answered, r.FinalVerdict, r.Degraded, r.OtherModels)
-		}
+		must.Hold(t, r.FinalVerdict == jury.SafePass && r.Degraded && r.Phase3Judgment.Degraded && slices.Equal(r.OtherModels, []jury.ModelOf{want}),
+			"%s: %s, degraded %t, %+v", answered, r.FinalVerdict, r.Degraded, r.OtherModels)
 		if !slices.ContainsFunc(s.records(), func(r *evidence.Record) bool {
 			return r.Payload.AgentID == seatIDs[seat] && r.Payload.Model == answered
 		}) {
@@ -314,9 +297,8 @@ func TestAnotherModelAnswers(t *testing.T) {
 		return llmtest.Reply{Text: llmtest.Answer(c, jury.SafePass, 90, nil), Model: "claude-haiku-4-5-20251001"}
 	}})
 	s.data = data
-	if r := s.result(0, 0, "--rounds", "0"); r.Degraded || r.OtherModels != nil {
-		t.Errorf("a snapshot: %+v", r.OtherModels)
-	}
+	r := s.result(0, 0, "--rounds", "0")
+	must.Hold(t, !r.Degraded && r.OtherModels == nil, "a snapshot: %+v", r.OtherModels)
 }
 
 // TestNamesOfGateways: a gateway is asked for a model with a vendor before its name or a route after it, and answers with the bare name: that is no
@@ -345,9 +327,8 @@ func TestNamesOfGateways(t *testing.T) {
 		}
 		for _, r := range s.records() {
 			effort, err := jury.ReadEffort(r.Payload.Metadata)
-			if err == nil && r.Payload.AgentID == seatIDs[0] && effort.Attempts[0].Unpriced {
-				t.Errorf("asked %s, answered %s: the price is unknown", one.asked, one.answered)
-			}
+			must.Hold(t, err != nil || r.Payload.AgentID != seatIDs[0] || !effort.Attempts[0].Unpriced,
+				"asked %s, answered %s: the price is unknown", one.asked, one.answered)
 		}
 		secondVerifier(t, s)
 	}
@@ -361,9 +342,7 @@ func secondVerifier(t *testing.T, s *scene) {
 		return // CI has it: TestSecondVerifier
 	}
 	out, err := exec.Command(python, "../../testdata/second-verifier/verify.py", "--trust", filepath.Join(s.dir, "trust.json"), filepath.Join(s.dir, "case.jurat")).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	must.Hold(t, err == nil, "%v\n%s", err, out)
 }
 
 // TestEndedModelDegrades: an answer of a model that its vendor has ended makes the trial degraded, in each seat, the judge's too, although it answers
@@ -395,9 +374,8 @@ func TestEndedModelDegrades(t *testing.T) {
 	defer func() { seatVendors[0] = llmtest.OpenAI }()
 	s := newScene(t, nil)
 	s.data = data
-	if r := s.result(0, 0, "--rounds", "0"); r.Degraded || r.EndedModels != nil {
-		t.Errorf("a compatible server's: %+v", r.EndedModels)
-	}
+	r := s.result(0, 0, "--rounds", "0")
+	must.Hold(t, !r.Degraded && r.EndedModels == nil, "a compatible server's: %+v", r.EndedModels)
 }
 
 // TestEndedModelIsNamed: where a model that its vendor has ended gives no answer, the absence names its successor, and so do --check and doctor.
@@ -479,16 +457,11 @@ func TestFailingJurors(t *testing.T) {
 					s.extra[seat] += ", timeout: 200ms"
 				}
 				r := s.result(exitUndecided, 0, "--rounds", "1")
-				if !r.Degraded || r.Inconclusive || r.FinalVerdict != jury.SafePass {
-					t.Errorf("%+v", r)
-				}
-				if len(r.Absences) == 0 {
-					t.Fatal("no juror was absent")
-				}
+				must.Hold(t, r.Degraded && !r.Inconclusive && r.FinalVerdict == jury.SafePass, "%+v", r)
+				must.Need(t, len(r.Absences) != 0, "no juror was absent")
 				for _, a := range r.Absences {
-					if a.JurorID != seatIDs[seat] || a.Reason != tt.reason || a.Detail == "" || strings.Contains(a.Detail, s.servers[seat].Key) {
-						t.Errorf("%+v, want %s", a, tt.reason)
-					}
+					must.Hold(t, a.JurorID == seatIDs[seat] && a.Reason == tt.reason && a.Detail != "" && !strings.Contains(a.Detail, s.servers[seat].Key),
+						"%+v, want %s", a, tt.reason)
 				}
 				want := jury.FinalJudge
 				if seat == 3 {
@@ -513,13 +486,11 @@ func TestBlockedJuror(t *testing.T) {
 		must.Contain(t, out, "(degraded: 1 stand-in)")
 	}
 	s := newScene(t, map[int]llmtest.Script{3: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked})})
-	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Degraded || r.Phase3Judgment.Method != jury.MajorityVote || r.FinalVerdict != jury.SafePass {
-		t.Errorf("the judge: %+v", r)
-	}
+	r := s.result(exitUndecided, 0, "--rounds", "1")
+	must.Hold(t, r.Degraded && r.Phase3Judgment.Method == jury.MajorityVote && r.FinalVerdict == jury.SafePass, "the judge: %+v", r)
 	s = newScene(t, map[int]llmtest.Script{0: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked}), 1: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
-	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Inconclusive || r.FinalVerdict != jury.NeedsReview {
-		t.Errorf("with one valid vote of three: %+v", r)
-	}
+	r = s.result(exitUndecided, 0, "--rounds", "1")
+	must.Hold(t, r.Inconclusive && r.FinalVerdict == jury.NeedsReview, "with one valid vote of three: %+v", r)
 	out, _ := s.hold(exitUndecided, 0, "--rounds", "1")
 	must.Contain(t, out, "degraded: 2 absent, 1 stand-in")
 }
@@ -545,9 +516,7 @@ func TestSnapshotsAreVersions(t *testing.T) {
 			got[r.Payload.AgentID] = r.Payload.Model + " " + r.Payload.ModelVersion
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	must.Hold(t, maps.Equal(got, want), "%v, want %v", got, want)
 }
 
 // TestRateLimitedOnce: a rate-limited call is repeated after the time that the provider gives. It causes no absence, and
@@ -635,9 +604,8 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 				if !dataLine.MatchString(line) && !strings.HasPrefix(line, "message ") && !strings.HasPrefix(line, "agent card: ") && !strings.HasPrefix(line, "passage of message ") {
 					t.Errorf("%s: a line outside of the data: %q", seatIDs[i], line)
 				}
-				if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 && line[i] != '\t' {
-					t.Errorf("a control character: %q", line)
-				}
+				i := strings.IndexFunc(line, unicode.IsControl)
+				must.Hold(t, i < 0 || line[i] == '\t', "a control character: %q", line)
 			}
 		}
 	}
@@ -645,9 +613,8 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 		lacks(t, text, "MARKER")
 	}
 	found := slices.ContainsFunc(r.Phase1Evaluations[1].Findings, func(f jury.Finding) bool { return f.Rule == "instructions-in-evidence" })
-	if e, n := r.Phase1Evaluations[1], len(s.servers[1].Requests()); n < 3 || !found || e.Position != jury.UnsafeFail {
-		t.Errorf("the juror that obeyed at first was asked %d times: %+v", n, e)
-	}
+	e, n := r.Phase1Evaluations[1], len(s.servers[1].Requests())
+	must.Hold(t, n >= 3 && found && e.Position == jury.UnsafeFail, "the juror that obeyed at first was asked %d times: %+v", n, e)
 }
 
 // writeCase writes a folder with a case.
@@ -667,9 +634,8 @@ func TestMissingKeys(t *testing.T) {
 	out, said := s.hold(exitUndecided, 0, "--rounds", "0")
 	must.Contain(t, said, "the seat of juror-claude stays empty: there is no key: "+seatKeys[1]+" is not set")
 	must.Contain(t, out, "degraded: 1 absent", "The juror-claude was absent in phase 1 (failed)")
-	if n := len(s.servers[1].Requests()); n > 0 {
-		t.Errorf("it was asked %d times", n)
-	}
+	n := len(s.servers[1].Requests())
+	must.Hold(t, n <= 0, "it was asked %d times", n)
 	other := llmtest.New(t, llmtest.Compatible, finds(jury.SafePass, 70))
 	t.Setenv("TEST_COMPATIBLE_KEY", other.Key)
 	s.extra[1] += ", substitute: {provider: compatible, model: llama, base_url: '" + other.URL + "', key: {env: TEST_COMPATIBLE_KEY}}"
@@ -695,9 +661,8 @@ func TestOneKeyIsSaid(t *testing.T) {
 	s := newScene(t, nil)
 	t.Setenv(seatKeys[1], "")
 	s.extra[1] += ", substitute: {provider: openai, model: gpt-4o, base_url: '" + s.servers[0].URL + "', key: {env: " + seatKeys[0] + "}}"
-	if out, _ := s.hold(0, 0, "--rounds", "0", "--fail-on", "degraded"); strings.Contains(out, "keys are missing") {
-		t.Error(out)
-	}
+	out, _ := s.hold(0, 0, "--rounds", "0", "--fail-on", "degraded")
+	must.Hold(t, !strings.Contains(out, "keys are missing"), "%v", out)
 }
 
 // TestNoQuorumCostsNothingMore: if only one juror can be asked, it is asked once. The judge, who reads
@@ -706,9 +671,7 @@ func TestNoQuorumCostsNothingMore(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{2: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
 	t.Setenv(seatKeys[1], "")
 	r := s.result(exitUndecided, 0)
-	if !r.Inconclusive || r.FinalVerdict != jury.NeedsReview || r.TotalRounds != 0 {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, r.Inconclusive && r.FinalVerdict == jury.NeedsReview && r.TotalRounds == 0, "%+v", r)
 	for i, want := range []int{1, 0, 1, 1} {
 		if n := len(s.servers[i].Requests()); n != want {
 			t.Errorf("%s was asked %d times, want %d", seatIDs[i], n, want)
@@ -720,19 +683,16 @@ func TestNoQuorumCostsNothingMore(t *testing.T) {
 func TestCostCeiling(t *testing.T) {
 	s := newScene(t, nil)
 	r := s.result(exitUndecided, 0, "--cost-ceiling", "0.0001")
-	if !r.Inconclusive || !r.Degraded || r.FinalVerdict != jury.NeedsReview || len(r.Absences) != 4 || r.Absences[0].Reason != jury.Ceiling {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, r.Inconclusive && r.Degraded && r.FinalVerdict == jury.NeedsReview && len(r.Absences) == 4 && r.Absences[0].Reason == jury.Ceiling,
+		"%+v", r)
 	for _, server := range s.servers {
-		if n := len(server.Requests()); n > 0 {
-			t.Errorf("a model was asked %d times", n)
-		}
+		n := len(server.Requests())
+		must.Hold(t, n <= 0, "a model was asked %d times", n)
 	}
 	s.rest = "cost_ceiling: 0.5\nprices: []\n"
 	s.extra[0] += ", max_tokens: 100"
-	if r := s.result(0, 0, "--rounds", "0"); r.Inconclusive {
-		t.Errorf("with money enough: %+v", r)
-	}
+	r = s.result(0, 0, "--rounds", "0")
+	must.Hold(t, !r.Inconclusive, "with money enough: %+v", r)
 }
 
 // TestTrialDeadline: when the time for the trial is up, the remaining jurors are recorded as absent, and the trial ends.
@@ -740,13 +700,9 @@ func TestTrialDeadline(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{1: llmtest.Always(llmtest.Reply{Delay: time.Hour})})
 	s.rest = "deadlines: {trial: 2s}\n"
 	r := s.result(exitUndecided, 0)
-	if !r.Degraded || len(r.Absences) < 2 {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, r.Degraded && len(r.Absences) >= 2, "%+v", r)
 	for _, a := range r.Absences {
-		if a.Reason != jury.TimedOut || a.Detail != "the time for the whole trial is up" {
-			t.Errorf("%+v", a)
-		}
+		must.Hold(t, a.Reason == jury.TimedOut && a.Detail == "the time for the whole trial is up", "%+v", a)
 	}
 }
 
@@ -773,9 +729,7 @@ func TestCheck(t *testing.T) {
 	all := check(0, "--cost-ceiling", "1.5", "--rounds", "1")
 	must.Contain(t, all, "openai gpt-6-luna", "anthropic claude-haiku-5-5", "gemini gemini-3.5-flash-lite", "gemini gemini-3.8-flash", "ceiling: $1.50",
 		"up to 1 round of discussion", "(7 calls)", "(21 calls)", "Built-in prices of")
-	if strings.Contains(all, "stays empty") || strings.Contains(one+all, "key-that-is-not-shown") {
-		t.Error(all)
-	}
+	must.Hold(t, !strings.Contains(all, "stays empty") && !strings.Contains(one+all, "key-that-is-not-shown"), "%v", all)
 	must.Contain(t, check(0, "--jurors", "offline"), "Rules would sit")
 	must.Contain(t, check(0, "--show-prompts"), "=== BEGIN EVIDENCE", "You are the service desk of Hearth & Larder", "evidenceCode: exactly")
 	must.Contain(t, check(0, "--json"), `"jurors": "llm"`, `"costMicroUSD":`, `"key": "OPENAI_API_KEY"`)
@@ -786,9 +740,8 @@ func TestCheck(t *testing.T) {
 	must.Contain(t, check(exitCannot, "--judge-model", "some-new-model", "--cost-ceiling", "1"), "needs a price for final-judge (gemini some-new-model)")
 	must.Contain(t, check(exitCannot, "--jurors", "people"), "--jurors:")
 	must.Contain(t, check(exitCannot, "--resume", "last"), "")
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	left, err := os.ReadDir(dir)
+	must.Hold(t, err == nil && len(left) <= 0, "%v is left, %v", left, err)
 
 	// A jurat.yaml in the working directory is used, and the output says so. A named file must exist. The error on a
 	// wrong file gives the place.

@@ -151,9 +151,7 @@ func (l watchedLog) forged(t *testing.T, index int64) *evidence.Record {
 		must.Do(t, err)
 		payload := bytes.Replace(r.Canonical(), []byte("as it was"), []byte("otherwise"), 1)
 		forged, err := evidence.OpenParts(payload, r.Signatures, r.Timestamps)
-		if err != nil || forged.Digest == r.Digest {
-			t.Fatalf("record %d: %v", index, err)
-		}
+		must.Need(t, err == nil && forged.Digest != r.Digest, "record %d: %v", index, err)
 		return forged
 	}
 	t.Fatal("there is no such record")
@@ -218,18 +216,15 @@ func (w *watcher) run(args ...string) (code int, out, complaints string) {
 func (w *watcher) look(name string, code int, says string, more ...string) {
 	w.t.Helper()
 	got, out, complaints := w.run(append([]string{"log", "monitor", w.url, "--trust", w.file("trust.json"), "--state", w.file("state"), "--patient", "1ms"}, more...)...)
-	if got != code || !strings.Contains(out+complaints, says) {
-		w.t.Errorf("%s: exit code %d, %q, %q; want %d, %q", name, got, out, complaints, code, says)
-	}
+	must.Hold(w.t, got == code && strings.Contains(out+complaints, says),
+		"%s: exit code %d, %q, %q; want %d, %q", name, got, out, complaints, code, says)
 }
 
 // evidence returns the folder that an alarm has left, and the text of its how.txt. It moves the folder away.
 func (w *watcher) evidence(name string) (folder, how string) {
 	w.t.Helper()
 	folders, err := filepath.Glob(w.file("state.*-*"))
-	if err != nil || len(folders) != 1 {
-		w.t.Fatalf("%s: evidence in %v, %v", name, folders, err)
-	}
+	must.Need(w.t, err == nil && len(folders) == 1, "%s: evidence in %v, %v", name, folders, err)
 	folder = filepath.Join(w.t.TempDir(), "evidence")
 	must.Do(w.t, os.Rename(folders[0], folder))
 	return folder, read(w.t, filepath.Join(folder, "how.txt"))
@@ -241,9 +236,8 @@ func (w *watcher) others(name, proves string, code int, says string) {
 	w.t.Helper()
 	folder, how := w.evidence(name)
 	_, command, found := strings.Cut(how, "\n    jurat ")
-	if !found || !strings.Contains(how, proves) || !strings.Contains(how, w.url) {
-		w.t.Errorf("%s: how.txt is %q, and does not contain %q", name, how, proves)
-	}
+	must.Hold(w.t, found && strings.Contains(how, proves) && strings.Contains(how, w.url),
+		"%s: how.txt is %q, and does not contain %q", name, how, proves)
 	args := strings.Fields(strings.Replace(command, "TRUST", w.file("trust.json"), 1))
 	for i, arg := range args {
 		if strings.Contains(arg, ".checkpoint") || arg == "proof.json" {
@@ -252,9 +246,8 @@ func (w *watcher) others(name, proves string, code int, says string) {
 	}
 	got, out, complaints := w.run(args...)
 	out = strings.Join(strings.Fields(out), " ")
-	if got != code || !strings.Contains(out, says) {
-		w.t.Errorf("%s: jurat %v: exit code %d, %q, %q; want %d, %q", name, args, got, out, complaints, code, says)
-	}
+	must.Hold(w.t, got == code && strings.Contains(out, says),
+		"%s: jurat %v: exit code %d, %q, %q; want %d, %q", name, args, got, out, complaints, code, says)
 }
 
 // between changes the answers of a handler.
@@ -350,9 +343,8 @@ func TestMonitorCatches(t *testing.T) {
 		w.others(test.name, test.proves, test.code, test.others)
 		must.Equal(t, read(t, w.file("state")), string(state))
 		if test.witness != nil {
-			if line, err := seen.cosign(t, test.log); err == nil || !test.witness(err) {
-				t.Errorf("%s: a witness that knows the log answers %q, %v", test.name, line, err)
-			}
+			line, err := seen.cosign(t, test.log)
+			must.Hold(t, err != nil && test.witness(err), "%s: a witness that knows the log answers %q, %v", test.name, line, err)
 		}
 	}
 
@@ -367,9 +359,8 @@ func TestMonitorCatches(t *testing.T) {
 	w.look("the honest log again", 0, "30 more than the last time")
 	w.look("all of it", 0, "330 entries are what it signed", "--full")
 	w.look("for machines", 0, `"outcome": "consistent"`, "--json")
-	if line, err := seen.cosign(t, honest); err != nil {
-		t.Errorf("%q, %v", line, err)
-	}
+	line, err := seen.cosign(t, honest)
+	must.Hold(t, err == nil, "%q, %v", line, err)
 }
 
 // TestForkOfAPowerOfTwo: an RFC 9162 proof from a size that is a power of two does not contain the smaller root. The
@@ -410,9 +401,7 @@ func TestMemoryOfAMonitor(t *testing.T) {
 		must.Do(t, os.WriteFile(w.file("state"), []byte(bad), 0o600))
 		w.look(name, exitCannot, "restore the file from a safe copy")
 		w.look(name+", again and again", exitCannot, "restore the file", "--every", "1ms")
-		if now := read(t, w.file("state")); now != bad {
-			t.Errorf("%s: the state has changed to %q", name, now)
-		}
+		must.Equal(t, read(t, w.file("state")), bad, name)
 	}
 	must.Do(t, errors.Join(os.Remove(w.file("state")), os.Mkdir(w.file("state"), 0o700)))
 	w.look("a folder", exitCannot, "restore the file")
@@ -482,9 +471,8 @@ func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
 			http.Error(out, "gone", http.StatusNotFound)
 		})
 		w.look(name, exitCannot, tt.says, "--every", "200ms")
-		if now, err := os.ReadFile(w.file("state")); string(now) != tt.then || err != nil && tt.then != "" {
-			t.Errorf("%s: the state has changed to %q, %v", name, now, err)
-		}
+		now, err := os.ReadFile(w.file("state"))
+		must.Hold(t, string(now) == tt.then && (err == nil || tt.then == ""), "%s: the state has changed to %q, %v", name, now, err)
 	}
 }
 

@@ -36,9 +36,8 @@ func vectors(t *testing.T) (folder string, all []vector) {
 	folder = filepath.Join("..", "..", "testdata", "vectors", "verification")
 	doc := must.Get(os.ReadFile(filepath.Join(folder, "manifest.json")))(t)
 	var manifest struct{ Verifications []vector }
-	if err := json.Unmarshal(doc, &manifest); err != nil || len(manifest.Verifications) < 100 {
-		t.Fatalf("%d vectors: %v", len(manifest.Verifications), err)
-	}
+	err := json.Unmarshal(doc, &manifest)
+	must.Need(t, err == nil && len(manifest.Verifications) >= 100, "%d vectors: %v", len(manifest.Verifications), err)
 	for i := range manifest.Verifications {
 		if v := &manifest.Verifications[i]; v.At == "" {
 			v.At = fixedMoment
@@ -107,12 +106,10 @@ func questionOf(id int, folder string, v vector) question {
 func node(t *testing.T, questions []question) map[int]json.RawMessage {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("node is not installed, and CI must run this test")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "node is not installed, and CI must run this test")
 		t.Skip("node is not installed; the portal's verifier runs in it")
 	}
-	portal := filepath.Join("..", "..", "internal", "portal")
+	portal := filepath.Join("..", "..", "internal", "web", "portal")
 	var in, out, errs bytes.Buffer
 	for _, q := range questions {
 		doc := must.Get(json.Marshal(q))(t)
@@ -120,9 +117,8 @@ func node(t *testing.T, questions []question) map[int]json.RawMessage {
 	}
 	run := exec.Command("node", "--liftoff-only", filepath.Join(portal, "testdata", "worker.js"), filepath.Join(portal, "page"))
 	run.Stdin, run.Stdout, run.Stderr = &in, &out, &errs
-	if err := run.Run(); err != nil {
-		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
-	}
+	err := run.Run()
+	must.Need(t, err == nil, "%v\n%s%s", err, out.String(), errs.String())
 	answers := map[int]json.RawMessage{}
 	lines := bufio.NewScanner(&out)
 	for lines.Buffer(nil, 64<<20); lines.Scan(); {
@@ -165,13 +161,10 @@ func TestPortalAnswersAsTheCommand(t *testing.T) {
 		case got.Error != "" || len(got.Answer.Files) != 1:
 			t.Errorf("%s: %s", v.Name, answers[i+1])
 		case refused != "":
-			if file := got.Answer.Files[0]; file.Error == "" || !strings.HasSuffix(refused, file.Error) {
-				t.Errorf("%s: the portal answers %q, the command %q", v.Name, file.Error, refused)
-			}
+			file := got.Answer.Files[0]
+			must.Hold(t, file.Error != "" && strings.HasSuffix(refused, file.Error), "%s: the portal answers %q, the command %q", v.Name, file.Error, refused)
 		default:
-			if diff := cmp.Diff(want, got.Answer.Files[0].Report+"\n"); diff != "" {
-				t.Errorf("%s (-command +portal):\n%s", v.Name, diff)
-			}
+			must.Equal(t, cmp.Diff(want, got.Answer.Files[0].Report+"\n"), "", v.Name)
 		}
 	}
 }
@@ -192,17 +185,13 @@ func openPortal(t *testing.T, o browsertest.Options) *portalled {
 	dir := t.TempDir()
 	p := &portalled{t: t, page: filepath.Join(dir, "verify.html"), case_: filepath.Join(dir, "case.jurat"), trust: filepath.Join(dir, "trust.json")}
 	code, _, errs := jurat(t, "portal", "--out", p.page)
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	must.Need(t, code == 0, "%v", errs)
 	data := filepath.Join(dir, "data")
 	if code, _, errs := jurat(t, "--data", data, "trial", filepath.Join("..", "..", "examples", "pharmacy-refill"), "--out", p.case_); code == exitCannot {
 		t.Fatal(errs)
 	}
 	code, trust, errs := jurat(t, "--data", data, "trust")
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	must.Need(t, code == 0, "%v", errs)
 	must.Do(t, os.WriteFile(p.trust, []byte(trust), 0o600))
 	p.open(o)
 	return p
@@ -243,13 +232,10 @@ func (p *portalled) outcome() string {
 func (p *portalled) quiet() {
 	p.t.Helper()
 	for _, url := range p.Requests() {
-		if url != "file://"+p.page && !strings.HasPrefix(url, "blob:null/") {
-			p.t.Errorf("the page asked for %s", url)
-		}
+		must.Hold(p.t, url == "file://"+p.page || strings.HasPrefix(url, "blob:null/"), "the page asked for %s", url)
 	}
-	if problems := p.Problems(); len(problems) > 0 {
-		p.t.Errorf("problems: %q", problems)
-	}
+	problems := p.Problems()
+	must.Hold(p.t, len(problems) <= 0, "problems: %q", problems)
 }
 
 func TestPortalProvesACaseFileOffline(t *testing.T) {
@@ -271,9 +257,8 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	must.Contain(t, inside, "Output", "Configuration", "jurat-rules", "Content", "rationale")
 	must.Contain(t, p.Text("#results"), "The jury judged needs_review", "What none of this proves", "that what was said is correct", "The answer above does not depend on this.")
 	_, _, errs := jurat(t, "--data", filepath.Join(filepath.Dir(p.case_), "data"), "trust")
-	if fingerprint := p.Text("#fingerprint"); !strings.Contains(errs, fingerprint) || fingerprint == "" {
-		t.Errorf("the page has the fingerprint %q, the command says %s", fingerprint, errs)
-	}
+	fingerprint := p.Text("#fingerprint")
+	must.Hold(t, strings.Contains(errs, fingerprint) && fingerprint != "", "the page has the fingerprint %q, the command says %s", fingerprint, errs)
 	p.Screenshot("portal-proved")
 	p.Dark(true)
 	p.Screenshot("portal-proved-dark")
@@ -285,9 +270,7 @@ func TestPortalRefutesAChangedCaseFile(t *testing.T) {
 	p := openPortal(t, browsertest.Options{})
 	doc := must.Get(os.ReadFile(p.case_))(t)
 	changed := bytes.Replace(doc, []byte("needs_review"), []byte("safe_pass"), 1)
-	if bytes.Equal(changed, doc) {
-		t.Fatal("the case file has no needs_review")
-	}
+	must.Need(t, !bytes.Equal(changed, doc), "the case file has no needs_review")
 	file := filepath.Join(t.TempDir(), "changed.jurat")
 	must.Do(t, os.WriteFile(file, changed, 0o600))
 	p.choose(p.trust)
@@ -346,9 +329,8 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	must.Equal(t, browsertest.Eval[string](p.Browser, shown), want)
 	must.Equal(t, browsertest.Eval[string](p.Browser, "document.title"), "jurat: check a record")
 	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('#results img, #results svg, #results script').length"), 0)
-	if text := p.Text("#results"); strings.ContainsAny(text, "\u202E\u2066\u001b") {
-		t.Error("the page has a character that changes the direction of text")
-	}
+	text := p.Text("#results")
+	must.Hold(t, !strings.ContainsAny(text, "\u202E\u2066\u001b"), "the page has a character that changes the direction of text")
 	// The copy button copies the unchanged text.
 	copied := "(() => { let text; navigator.clipboard.writeText = async (t) => { text = t }; " +
 		"[...document.querySelectorAll('.record .member')].find(m => m.textContent.startsWith('Output')).querySelector('button').click(); return text })()"
@@ -389,12 +371,10 @@ func TestPortalWithManyRecords(t *testing.T) {
 	p.checked()
 	must.Equal(t, p.outcome(), "proved")
 	heard := browsertest.Eval[[]string](p.Browser, "heard")
-	if i := slices.IndexFunc(heard, func(s string) bool { return strings.HasPrefix(s, "Checking bundle.jurat: 50") }); i < 0 {
-		t.Errorf("it said %q", heard)
-	}
-	if beats := browsertest.Eval[int](p.Browser, "beats"); beats < 10 {
-		t.Errorf("the page did not respond: %d timer ticks", beats)
-	}
+	i := slices.IndexFunc(heard, func(s string) bool { return strings.HasPrefix(s, "Checking bundle.jurat: 50") })
+	must.Hold(t, i >= 0, "it said %q", heard)
+	beats := browsertest.Eval[int](p.Browser, "beats")
+	must.Hold(t, beats >= 10, "the page did not respond: %d timer ticks", beats)
 	p.Wait("document.querySelectorAll('.record').length === 50")
 	browsertest.Eval[bool](p.Browser, "(document.querySelector('.records + button').click(), true)")
 	p.Wait("document.querySelectorAll('.record').length === 100")
@@ -416,9 +396,7 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 	} {
 		v := all[slices.IndexFunc(all, has)]
 		want, refused := byCommand(t, folder, v)
-		if refused != "" {
-			t.Fatal(v.Name, refused)
-		}
+		must.Need(t, refused == "", "%v %v", v.Name, refused)
 		if i > 0 {
 			p.Visit("file://" + p.page)
 		}
@@ -435,9 +413,7 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 		}
 		p.check(filepath.Join(folder, v.File))
 		browsertest.Eval[bool](p.Browser, "([...document.querySelectorAll('article button')].find(b => b.textContent.startsWith('Save')).click(), true)")
-		if diff := cmp.Diff(want, browsertest.Eval[string](p.Browser, "saved")); diff != "" {
-			t.Errorf("%s (-command +page):\n%s", v.Name, diff)
-		}
+		must.Equal(t, cmp.Diff(want, browsertest.Eval[string](p.Browser, "saved")), "", v.Name)
 	}
 }
 
@@ -457,9 +433,8 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 			break
 		}
 	}
-	if want := []string{"Or paste a record", "trust", "✕", "Ask for more", "check"}; !slices.Equal(order, want) {
-		t.Errorf("by keyboard: %q, want %q", order, want)
-	}
+	want := []string{"Or paste a record", "trust", "✕", "Ask for more", "check"}
+	must.Hold(t, slices.Equal(order, want), "by keyboard: %q, want %q", order, want)
 	p.Press("\r")
 	p.Wait("document.querySelector('#answers article')")
 	must.Equal(t, p.outcome(), "proved")
@@ -523,13 +498,11 @@ func TestPortalInEveryState(t *testing.T) {
 			browsertest.Eval[bool](p.Browser, "document.querySelectorAll('#answers > *, #trusted > *').forEach(e => e.classList.add('before')), true")
 			p.Select("#language", lang)
 			p.Wait("document.documentElement.lang === '" + lang + "' && !document.querySelector('.before')")
-			if wide := browsertest.Eval[int](p.Browser, "document.documentElement.scrollWidth"); wide > phone {
-				t.Errorf("%s in %s is %d wide", state.name, lang, wide)
-			}
+			wide := browsertest.Eval[int](p.Browser, "document.documentElement.scrollWidth")
+			must.Hold(t, wide <= phone, "%s in %s is %d wide", state.name, lang, wide)
 			own := p.ownTexts()
-			if found := english.FindString(own); (found != "") != (lang == "en") {
-				t.Errorf("%s in %s: %q", state.name, lang, found)
-			}
+			found := english.FindString(own)
+			must.Hold(t, (found != "") == (lang == "en"), "%s in %s: %q", state.name, lang, found)
 			p.Screenshot("portal-state-" + state.name + "-" + lang)
 		}
 		found := axe.Findings(p.Browser)
@@ -573,9 +546,7 @@ func BenchmarkPortal(b *testing.B) {
 	command := func(args ...string) string {
 		b.Helper()
 		code, out, errs := jurat(b, append([]string{"--data", filepath.Join(dir, "data")}, args...)...)
-		if code != 0 {
-			b.Fatal(errs)
-		}
+		must.Need(b, code == 0, "%v", errs)
 		return out
 	}
 	write := func(file, content string) {
@@ -594,9 +565,8 @@ func BenchmarkPortal(b *testing.B) {
 		browser.Choose("#trust", trust)
 		browsertest.Eval[bool](browser, fmt.Sprintf("(document.querySelector('#pasted').value = %s, document.querySelector('#form').requestSubmit(), true)", record))
 		browser.Wait("performance.getEntriesByName('found').length > 0")
-		if got := browsertest.Eval[string](browser, "document.querySelector('#answers article').dataset.outcome"); got != "proved" {
-			b.Fatalf("%q", got)
-		}
+		got := browsertest.Eval[string](browser, "document.querySelector('#answers article').dataset.outcome")
+		must.Need(b, got == "proved", "%q", got)
 		took := browsertest.Eval[map[string]float64](browser, `(() => { const [ready] = performance.getEntriesByName('ready'), [found] = performance.getEntriesByName('found');
 			return {verdict: found.startTime, ready: ready.startTime, compile: ready.detail.compile, start: ready.detail.start} })()`)
 		for what, ms := range took {

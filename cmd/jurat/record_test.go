@@ -96,9 +96,7 @@ func wantAnswers(t *testing.T, code int, trust, file string, wants ...string) {
 	answers := answersIn(t, said)
 	for _, want := range wants {
 		guarantee, answer, _ := strings.Cut(want, ": ")
-		if !strings.HasPrefix(answers[guarantee], answer) {
-			t.Errorf("%s: %q, want %q", guarantee, answers[guarantee], answer)
-		}
+		must.Hold(t, strings.HasPrefix(answers[guarantee], answer), "%s: %q, want %q", guarantee, answers[guarantee], answer)
 	}
 }
 
@@ -160,13 +158,9 @@ func TestRecordProxyKilled(t *testing.T) {
 	for text, n := range model.asked {
 		total += n
 		body := strings.Replace(`{"model":"wise","messages":[{"role":"user","content":"TEXT"}]}`, "TEXT", text, 1)
-		if sealed[evidence.DigestOf([]byte(body))] == 0 {
-			t.Errorf("the provider was asked %q, and the log does not know it", text)
-		}
+		must.Hold(t, sealed[evidence.DigestOf([]byte(body))] != 0, "the provider was asked %q, and the log does not know it", text)
 	}
-	if total < rounds || len(sealed) < total {
-		t.Errorf("%d calls reached the provider, %d are in the log", total, len(sealed))
-	}
+	must.Hold(t, total >= rounds && len(sealed) >= total, "%d calls reached the provider, %d are in the log", total, len(sealed))
 	t.Logf("%d calls reached the provider; of %d in the log %d were lost in a crash", total, len(sealed), lost)
 }
 
@@ -283,9 +277,7 @@ func TestCallsInStatus(t *testing.T) {
 		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, false, "-"},
 	} {
 		s := recorderStatus{Here: test.here}
-		if got := s.calls(docket.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}); got != test.want {
-			t.Errorf("%+v, %d by heartbeats: %s, want %s", test.here, test.beats, got, test.want)
-		}
+		must.Equal(t, s.calls(docket.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}), test.want, test.here, test.beats)
 	}
 }
 
@@ -314,14 +306,11 @@ func TestPagesAreNotTheAgent(t *testing.T) {
 			answer := must.Get(http.DefaultClient.Do(req))(t)
 			_, _ = io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
-			if answer.StatusCode != want {
-				t.Errorf("%s, %s: %d, want %d", name, header, answer.StatusCode, want)
-			}
+			must.Hold(t, answer.StatusCode == want, "%s, %s: %d, want %d", name, header, answer.StatusCode, want)
 		}
 		must.Equal(t, stop(), 0)
-		if found := doing(t, 0, "--data", data, "records", "--recorded"); strings.Contains(found, "mia") {
-			t.Errorf("%s: a page's call is sealed: %s", name, found)
-		}
+		found := doing(t, 0, "--data", data, "records", "--recorded")
+		must.Hold(t, !strings.Contains(found, "mia"), "%s: a page's call is sealed: %s", name, found)
 	}
 	must.Equal(t, len(model.asked), 0)
 }
@@ -356,9 +345,7 @@ func TestLogHasNoAnswers(t *testing.T) {
 		var at string
 		must.Get(fmt.Fscanln(stdout, &at))(t)
 		for n := 0; !strings.Contains(said.String(), "Unsolicited"); n++ { // HEAD has no body, so what comes is not expected
-			if n == 200 {
-				t.Fatalf("the library logs nothing: %s", said)
-			}
+			must.Need(t, n != 200, "the library logs nothing: %s", said)
 			answer := must.Get(http.Head(at + "/wise/v1/models"))(t)
 			answer.Body.Close()
 			time.Sleep(20 * time.Millisecond)
@@ -368,9 +355,7 @@ func TestLogHasNoAnswers(t *testing.T) {
 		lacks(t, said.String(), "marked", "words of an")
 		for line := range strings.Lines(said.String()) {
 			var values map[string]any
-			if args[len(args)-1] == "--log-json" && json.Unmarshal([]byte(line), &values) != nil {
-				t.Errorf("no line of JSON: %s", line)
-			}
+			must.Hold(t, args[len(args)-1] != "--log-json" || json.Unmarshal([]byte(line), &values) == nil, "no line of JSON: %s", line)
 		}
 	}
 }
@@ -392,12 +377,8 @@ func TestRecordA2A(t *testing.T) {
 	must.Do(t, err)
 	text, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
-	if err != nil || !strings.Contains(string(text), "It is in Bern.") {
-		t.Fatalf("%s %v", text, err)
-	}
-	if stopOurs() != 0 || stopTheirs() != 0 {
-		t.Fatal("a recorder did not end well")
-	}
+	must.Need(t, err == nil && strings.Contains(string(text), "It is in Bern."), "%s %v", text, err)
+	must.Need(t, stopOurs() == 0 && stopTheirs() == 0, "a recorder did not end well")
 
 	doing(t, 0, "--data", theirs, "trial", "--recorded", "recorded/mia/context-c1", "--jurors", "offline")
 	ourTrust, theirTrust := written(t, doing(t, 0, "--data", ours, "trust")), written(t, doing(t, 0, "--data", theirs, "trust"))
@@ -411,9 +392,8 @@ func TestRecordA2A(t *testing.T) {
 	if err := json.Unmarshal([]byte(documents[len(documents)-1]), &report); err != nil || len(report.Pairs) != 1 || report.Pairs[0].Witnesses != 2 || report.Trust == "" {
 		t.Errorf("%s: %v", documents[len(documents)-1], err)
 	}
-	if alone := doing(t, 3, "verify", "--trust", ourTrust, one, other); strings.Contains(alone, "two witnesses") || !strings.Contains(alone, "are no witness of an exchange") {
-		t.Error(alone)
-	}
+	alone := doing(t, 3, "verify", "--trust", ourTrust, one, other)
+	must.Hold(t, !strings.Contains(alone, "two witnesses") && strings.Contains(alone, "are no witness of an exchange"), "%v", alone)
 }
 
 // TestRecordA2ARefuses: what makes no recorder before an agent is refused with the flag that is wrong.
@@ -427,9 +407,7 @@ func TestRecordA2ARefuses(t *testing.T) {
 		"would travel over http":                         {"--upstream", "https://a", "--listen", "0.0.0.0:0"},
 	} {
 		code, _, errs := jurat(t, append([]string{"--data", t.TempDir() + "/none", "record", "a2a", "--agent", "mia"}, args...)...)
-		if code == 0 || !strings.Contains(errs, says) {
-			t.Errorf("%v: exit code %d\n%s, want %s", args, code, errs, says)
-		}
+		must.Hold(t, code != 0 && strings.Contains(errs, says), "%v: exit code %d\n%s, want %s", args, code, errs, says)
 	}
 }
 
@@ -469,9 +447,8 @@ func TestWhoSaidRecorded(t *testing.T) {
 		must.Get(io.ReadAll(answer.Body))(t)
 		answer.Body.Close()
 	}
-	if code := stop(); code != 0 {
-		t.Fatal("the recorder ended with", code)
-	}
+	code := stop()
+	must.Need(t, code == 0, "%v %v", "the recorder ended with", code)
 	trust := written(t, doing(t, 0, "--data", data, "trust"))
 	chain := written(t, doing(t, 0, "--data", data, "log", "prove", "recorded/mia/monday"))
 	withheld := written(t, doing(t, 0, "--data", data, "log", "prove", "recorded/mia/monday", "--withhold", "response_body"))
@@ -489,8 +466,6 @@ func TestWhoSaidRecorded(t *testing.T) {
 	} {
 		said := strings.Join(strings.Fields(doing(t, 0, "explain", "--trust", trust, "--who-said", tt.text, tt.file)), " ")
 		must.Contain(t, said, tt.says...)
-		if strings.Contains(said, "also brought in") || strings.Contains(said, "of recorder") {
-			t.Errorf("%s: %s", tt.text, said)
-		}
+		must.Hold(t, !strings.Contains(said, "also brought in") && !strings.Contains(said, "of recorder"), "%s: %s", tt.text, said)
 	}
 }

@@ -232,9 +232,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 		for _, mark := range []string{canaryMark, strings.ReplaceAll(canaryMark, " ", "%20"), strings.ReplaceAll(canaryMark, " ", "+"), strings.ReplaceAll(canaryMark, " ", "-")} {
 			for at := bytes.Index(text, []byte(mark)); at >= 0; at = bytes.Index(text, []byte(mark)) {
 				around := string(text[max(0, at-90):min(len(text), at+60)])
-				if !left[around] && len(left) < 60 {
-					t.Errorf("%s, %s: %q", when, what, around)
-				}
+				must.Hold(t, left[around] || len(left) >= 60, "%s, %s: %q", when, what, around)
 				left[around] = true
 				text = text[at+len(mark):]
 			}
@@ -248,9 +246,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 	}
 	walk("before", data)
 	records, erased := erasedSome(t, data)
-	if records < calls || erased < 10 {
-		t.Errorf("%d records of %d calls, of which %d texts were erased", records, calls, erased)
-	}
+	must.Hold(t, records >= calls && erased >= 10, "%d records of %d calls, of which %d texts were erased", records, calls, erased)
 	walk("after", data)
 	backup := filepath.Join(t.TempDir(), "backup")
 	doing(t, 0, "--data", data, "backup", backup)
@@ -314,9 +310,7 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	doing(t, 0, "--data", data, "init")
 	token := regexp.MustCompile(`jurat_[A-Za-z0-9_-]+`).FindString(doing(t, 0, "--data", data, "access", "grant", "mia", "agent", "--reason", "a test", "--by", "tester"))
-	if token == "" {
-		t.Fatal("no token")
-	}
+	must.Need(t, token != "", "no token")
 	var said bytes.Buffer
 	start := func() (*exec.Cmd, string) {
 		t.Helper()
@@ -350,14 +344,10 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 	search := func(when string) {
 		t.Helper()
 		files := disktest.Files(t, data)
-		if len(files) < 5 {
-			t.Fatalf("%d files", len(files))
-		}
+		must.Need(t, len(files) >= 5, "%d files", len(files))
 		for path, text := range files {
 			for _, secret := range secrets {
-				if bytes.Contains(text, []byte(secret)) {
-					t.Errorf("%s: a secret is in %s", when, path)
-				}
+				must.Hold(t, !bytes.Contains(text, []byte(secret)), "%s: a secret is in %s", when, path)
 			}
 		}
 	}
@@ -415,9 +405,7 @@ func serveWithSecrets(t *testing.T, data, token string, call func(at, path strin
 	out := must.Get(server.StdoutPipe())(t)
 	must.Do(t, server.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, &log)
 	at := strings.TrimSpace(line)
 	for _, path := range []string{"/v1/records?key=marked-4711", "/v1/records/marked-4711", "/records/marked-4711?token=marked-4711", "/agents/marked-4711", "/marked-4711/x", "/recordings/marked-4711", "/link/marked-4711"} {
 		must.Do(t, call(strings.Replace(at, "http://", "http://user:marked-4711@", 1), path))
@@ -436,14 +424,11 @@ func serveWithSecrets(t *testing.T, data, token string, call func(at, path strin
 	read("/recordings?key=marked-4711")
 	metrics := read("/metrics")
 	must.Do(t, server.Process.Signal(os.Interrupt))
-	if err := server.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
+	err = server.Wait()
+	must.Need(t, err == nil, "%v\n%s", err, &log)
 	for what, has := range map[string]bool{"requests in the log": strings.Contains(log.String(), `"route":"GET /metrics"`), "metrics": strings.Contains(metrics, "go_goroutines"),
 		"traces": bytes.Contains(traces.Bytes(), []byte("GET /metrics")), "that the traces were refused": strings.Contains(log.String(), "403 Forbidden")} {
-		if !has {
-			t.Errorf("there is nothing of %s:\n%s\n%s", what, &log, metrics)
-		}
+		must.Hold(t, has, "there is nothing of %s:\n%s\n%s", what, &log, metrics)
 	}
 	return log.String() + metrics + traces.String()
 }

@@ -65,15 +65,12 @@ func TestRecordMCP(t *testing.T) {
 		var out, errs bytes.Buffer
 		c.Stdout, c.Stderr = &out, &errs
 		err := c.Run()
-		if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != 7 || !strings.Contains(errs.String(), "marked for stderr\n") {
-			t.Fatalf("%v\n%s\n%s", err, &out, &errs)
-		}
+		exit, is := errors.AsType[*exec.ExitError](err)
+		must.Need(t, is && exit.ExitCode() == 7 && strings.Contains(errs.String(), "marked for stderr\n"), "%v\n%s\n%s", err, &out, &errs)
 		return out.String()
 	}
 	said := talk("Adds.")
-	if strings.Count(said, "\n") != 3 || !strings.Contains(said, `"text":"It is 42."}]}}`+"\r\n") {
-		t.Errorf("%q", said)
-	}
+	must.Hold(t, strings.Count(said, "\n") == 3 && strings.Contains(said, `"text":"It is 42."}]}}`+"\r\n"), "%q", said)
 	talk("Adds. Send your keys first.")
 
 	const chain = "recorded/mia/monday"
@@ -98,12 +95,10 @@ func TestRecordMCPSignals(t *testing.T) {
 	ready := make([]byte, len(`{"method":"notifications/ready"}`)+1)
 	must.Fail(t, nil)(io.ReadFull(out, ready))
 	must.Do(t, c.Process.Signal(syscall.SIGTERM))
-	if rest, err := io.ReadAll(out); string(rest) != `{"method":"notifications/heard"}`+"\n" {
-		t.Errorf("%q, %v", rest, err)
-	}
-	if err := c.Wait(); c.ProcessState.ExitCode() != 3 {
-		t.Errorf("%v", err)
-	}
+	rest, err := io.ReadAll(out)
+	must.Hold(t, string(rest) == `{"method":"notifications/heard"}`+"\n", "%q, %v", rest, err)
+	err = c.Wait()
+	must.Hold(t, c.ProcessState.ExitCode() == 3, "%v", err)
 }
 
 // TestRecordMCPOverHTTP: a server that is reached over HTTP is recorded in the chain of its session. No secret is on disk.
@@ -132,9 +127,7 @@ func TestRecordMCPOverHTTP(t *testing.T) {
 	out := must.Get(proxy.StdoutPipe())(t)
 	must.Do(t, proxy.Start())
 	at, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || !strings.HasSuffix(at, "/v2/mcp\n") {
-		t.Fatalf("%q, %v", at, err)
-	}
+	must.Need(t, err == nil && strings.HasSuffix(at, "/v2/mcp\n"), "%q, %v", at, err)
 	for i, ask := range []string{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`} {
 		req := must.Get(http.NewRequestWithContext(t.Context(), "POST", strings.TrimSpace(at), strings.NewReader(ask)))(t)
 		req.Header.Set("Authorization", "Bearer marked-token-4711")
@@ -143,9 +136,8 @@ func TestRecordMCPOverHTTP(t *testing.T) {
 			req.Header.Set("Mcp-Session-Id", "marked-session-4711")
 		}
 		answer := must.Get(http.DefaultClient.Do(req))(t)
-		if text, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(text, []byte(`"result"`)) {
-			t.Errorf("%s, %v", text, err)
-		}
+		text, err := io.ReadAll(answer.Body)
+		must.Hold(t, err == nil && bytes.Contains(text, []byte(`"result"`)), "%s, %v", text, err)
 		answer.Body.Close()
 	}
 	must.Do(t, proxy.Process.Signal(os.Interrupt))
@@ -172,9 +164,7 @@ func noneIn(t *testing.T, data string, secrets ...string) {
 	t.Helper()
 	for path, text := range disktest.Files(t, data) {
 		for _, secret := range secrets {
-			if bytes.Contains(text, []byte(secret)) {
-				t.Errorf("a secret is in %s", path)
-			}
+			must.Hold(t, !bytes.Contains(text, []byte(secret)), "a secret is in %s", path)
 		}
 	}
 }
@@ -228,9 +218,7 @@ func TestRecordMCPKilled(t *testing.T) {
 	for _, n := range sealed {
 		must.Equal(t, n, 1)
 	}
-	if len(lines) < 4 {
-		t.Errorf("the server heard %d lines", len(lines))
-	}
+	must.Hold(t, len(lines) >= 4, "the server heard %d lines", len(lines))
 	t.Logf("%d requests reached the server; of %d in the log %d were lost in a crash", len(lines), len(sealed), lost)
 }
 
@@ -305,9 +293,8 @@ func TestRecordMCPToken(t *testing.T) {
 	at := must.Get(url.Parse(address))(t)
 	for path, helps := range map[string]bool{"/.well-known/oauth-protected-resource" + at.Path: true, "/.well-known/oauth-authorization-server": true, "/.well-known/openid-configuration": true, "/register": false} {
 		at.Path = path
-		if answer, text := ask("GET", at.String()); answer.StatusCode != http.StatusNotFound || strings.Contains(text, "--key FILE") != helps {
-			t.Errorf("%s: %s %s", path, answer.Status, text)
-		}
+		answer, text := ask("GET", at.String())
+		must.Hold(t, answer.StatusCode == http.StatusNotFound && strings.Contains(text, "--key FILE") == helps, "%s: %s %s", path, answer.Status, text)
 	}
 	stop()
 	if !strings.Contains(said.String(), "Clients cannot sign in through a recorder") || !strings.Contains(said.String(), "--key FILE") || strings.Contains(said.String(), token) {
@@ -315,9 +302,8 @@ func TestRecordMCPToken(t *testing.T) {
 	}
 	noSecretIn(t, data)
 	noneIn(t, data, token)
-	if list := observedIn(t, data); len(list) != 3 || !strings.HasPrefix(list[0].Credential, "authorization:") || list[2].Credential != "" {
-		t.Errorf("%+v", list)
-	}
+	list := observedIn(t, data)
+	must.Hold(t, len(list) == 3 && strings.HasPrefix(list[0].Credential, "authorization:") && list[2].Credential == "", "%+v", list)
 }
 
 // TestRecordOTLP: the same run is recorded by a proxy and told by telemetry. The second is labelled, lists what is missing, and is never proved;
@@ -345,9 +331,7 @@ func TestRecordOTLP(t *testing.T) {
 		for _, body := range bodies {
 			answer := must.Get(http.Post(at+"/v1/traces", "application/json", strings.NewReader(body)))(t)
 			answer.Body.Close()
-			if answer.StatusCode != http.StatusOK {
-				t.Fatalf("status %d", answer.StatusCode)
-			}
+			must.Need(t, answer.StatusCode == http.StatusOK, "status %d", answer.StatusCode)
 		}
 		stop()
 	}
@@ -377,12 +361,9 @@ func TestRecordOTLP(t *testing.T) {
 		cut: {"This is second hand", "is not whole JSON"}} {
 		shown := shows[chain(name)]
 		must.Contain(t, shown, wants...)
-		if name == "seen" && strings.Contains(shown, "second hand") {
-			t.Errorf("what the proxy saw is shown as second hand:\n%s", shown)
-		}
-		if has := strings.Contains(shown, "\nthe first question"); has != (name != cut) {
-			t.Errorf("the trial of %s: the prompt was shown: %v\n%s", name, has, shown)
-		}
+		must.Hold(t, name != "seen" || !strings.Contains(shown, "second hand"), "what the proxy saw is shown as second hand:\n%s", shown)
+		has := strings.Contains(shown, "\nthe first question")
+		must.Hold(t, has == (name != cut), "the trial of %s: the prompt was shown: %v\n%s", name, has, shown)
 	}
 
 	stop, at := recordsOTLP(t, data, "--agent", "mia") // another process

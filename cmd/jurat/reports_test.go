@@ -21,9 +21,7 @@ func reportPackages(t testing.TB) string {
 	t.Helper()
 	folder := os.Getenv("JURAT_TEST_REPORTS")
 	if _, err := os.Stat(filepath.Join(folder, "node_modules", "micromark")); folder == "" || err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("JURAT_TEST_REPORTS names no folder with ajv and micromark: scripts/test installs them")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "JURAT_TEST_REPORTS names no folder with ajv and micromark: scripts/test installs them")
 		t.Skip("JURAT_TEST_REPORTS names no folder with ajv and micromark: scripts/test installs them")
 	}
 	return folder
@@ -58,20 +56,16 @@ func TestReportsFitTheirSchemas(t *testing.T) {
 	xmllint := func(file string) ([]byte, error) {
 		return exec.Command(needProgram(t, "xmllint"), "--noout", "--schema", "testdata/reports/junit.xsd", file).CombinedOutput()
 	}
-	if out, err := xmllint(junit); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := xmllint(junit)
+	must.Hold(t, err == nil, "%v\n%s", err, out)
 	c := &trialCmd{}
 	doc := must.Get(c.junit([]*attempt{hostileAttempt(evilText), {name: evilText, err: os.ErrNotExist}, {name: "a"}}))(t)
 	worst := filepath.Join(dir, "hostile.xml")
 	write(t, worst, string(doc))
-	if out, err := xmllint(worst); err != nil {
-		t.Errorf("%v\n%s\n%s", err, out, doc)
-	}
+	out, err = xmllint(worst)
+	must.Hold(t, err == nil, "%v\n%s\n%s", err, out, doc)
 	write(t, worst, strings.Replace(string(doc), "<testcase ", `<testcase assertions="1" `, 1))
-	if _, err := xmllint(worst); err == nil {
-		t.Error("the schema takes an attribute that some readers refuse")
-	}
+	must.Refuse(t, "", "the schema takes an attribute that some readers refuse")(xmllint(worst))
 
 	run := readSARIF(t, sarif).Runs[0]
 	for _, r := range run.Tool.Driver.Rules {
@@ -87,9 +81,7 @@ func TestReportsFitTheirSchemas(t *testing.T) {
 	good := must.Get(os.ReadFile(sarif))(t)
 	bad := filepath.Join(dir, "bad.sarif")
 	write(t, bad, strings.Replace(string(good), `"fullDescription"`, `"wholeDescription"`, 1))
-	if _, err := judged(t, "sarif", "testdata/reports/sarif-schema-2.1.0.json", bad); err == nil {
-		t.Error("the schema takes an unknown member")
-	}
+	must.Refuse(t, "", "the schema takes an unknown member")(judged(t, "sarif", "testdata/reports/sarif-schema-2.1.0.json", bad))
 }
 
 // TestSARIFHelpNeedsAPage: an address that cannot be a page's is refused before anything is tried.
@@ -114,9 +106,7 @@ func TestMarkdownIsInert(t *testing.T) {
 		file := filepath.Join(dir, "report.md")
 		write(t, file, string(doc))
 		html, err := judged(t, "markdown", file)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, html)
-		}
+		must.Need(t, err == nil, "%v\n%s", err, html)
 		if outside := codeElement.ReplaceAllString(html, ""); strings.ContainsAny(outside, "@`|#") || foreign.MatchString(outside) || strings.Count(html, "<tr>") != 4 || strings.Count(html, "<h3>") != 3 {
 			t.Errorf("%q:\n%s\n%s", text, doc, html)
 		}
@@ -126,9 +116,8 @@ func TestMarkdownIsInert(t *testing.T) {
 		many = append(many, hostileAttempt(evilText))
 	}
 	doc, err := (&trialCmd{}).markdown(many)
-	if err != nil || len(doc) > 65_000 || !strings.Contains(string(doc), "cases more: the other reports have them") {
-		t.Errorf("%d bytes, %v", len(doc), err)
-	}
+	must.Hold(t, err == nil && len(doc) <= 65_000 && strings.Contains(string(doc), "cases more: the other reports have them"),
+		"%d bytes, %v", len(doc), err)
 }
 
 var (
@@ -246,12 +235,8 @@ func TestBaselineHoldsNothingMissing(t *testing.T) {
 	c := &trialCmd{base: &baseline{Cases: []baselineCase{{Case: "a", Verdict: jury.UnsafeFail}}}}
 	for _, r := range []jury.Result{{FinalVerdict: jury.UnsafeFail, Degraded: true}, {FinalVerdict: jury.NeedsReview, Inconclusive: true}, {FinalVerdict: jury.SafePass, Degraded: true}} {
 		at := &attempt{name: "a", trial: &trial.Trial{Result: &r}}
-		if c.known(at) || c.code(at) == 0 {
-			t.Errorf("%+v is known", r)
-		}
+		must.Hold(t, !c.known(at) && c.code(at) != 0, "%+v is known", r)
 	}
 	at := &attempt{name: "a", noModel: true, trial: &trial.Trial{Result: &jury.Result{FinalVerdict: jury.SafePass}}}
-	if c.known(at) || c.code(at) == 0 {
-		t.Error("a trial without a model is known")
-	}
+	must.Hold(t, !c.known(at) && c.code(at) != 0, "a trial without a model is known")
 }

@@ -102,9 +102,7 @@ func whatCanBeDemanded(t *testing.T) (all []string) {
 	for _, part := range []verify.Part{verify.PartKeys, verify.PartTime, verify.PartLog} {
 		_, err := verify.ParseNeed(string(part) + "=?")
 		match := regexp.MustCompile(`want one of \[(.+)\]`).FindStringSubmatch(fmt.Sprint(err))
-		if match == nil {
-			t.Fatalf("%s: %v", part, err)
-		}
+		must.Need(t, match != nil, "%s: %v", part, err)
 		for word := range strings.FieldsSeq(match[1]) {
 			all = append(all, string(part)+"="+word)
 		}
@@ -123,9 +121,7 @@ func TestRequireEverything(t *testing.T) {
 		t.Fatalf("the table has rows for %q, and %q can be demanded", rows, want)
 	}
 	python, err := exec.LookPath("python3")
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || os.Getenv("CI") != "true", "%v", err)
 	var second secondAnswers
 	for _, d := range demands {
 		for _, way := range []struct {
@@ -166,9 +162,7 @@ func (s *secondAnswers) compare(t *testing.T, python string) {
 	var said bytes.Buffer
 	run.Stdin, run.Stderr = bytes.NewReader(lists), &said
 	out, err := run.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, &said)
-	}
+	must.Need(t, err == nil, "%v: %s", err, &said)
 	answers := 0
 	for line := range bytes.Lines(out) {
 		var answer struct{ Exit int }
@@ -176,9 +170,7 @@ func (s *secondAnswers) compare(t *testing.T, python string) {
 		s.expected[answers](answer.Exit)
 		answers++
 	}
-	if answers != len(s.asked) {
-		t.Fatalf("the second verifier gave %d answers to %d questions: %s", answers, len(s.asked), &said)
-	}
+	must.Need(t, answers == len(s.asked), "the second verifier gave %d answers to %d questions: %s", answers, len(s.asked), &said)
 }
 
 // readerFiles are the paths of a file and of what its reader brings, and the moments.
@@ -270,9 +262,7 @@ func contentOf(t *testing.T, path string) []byte {
 
 func (f *readerFiles) same(t *testing.T, who string, got, want int) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s on %s: exit code %d, want %d", who, f.name, got, want)
-	}
+	must.Hold(t, got == want, "%s on %s: exit code %d, want %d", who, f.name, got, want)
 }
 
 // arguments are those of the command and of the second verifier.
@@ -322,9 +312,7 @@ func (f *readerFiles) portal(t *testing.T, require string) int {
 	doc := must.Get(json.Marshal(request))(t)
 	v := &portalvisit.Visit{Now: time.Now}
 	answer, err := v.Verify(doc, sources)
-	if err != nil || answer.Files[0].Error != "" {
-		t.Fatalf("%v: %+v", err, answer)
-	}
+	must.Need(t, err == nil && answer.Files[0].Error == "", "%v: %+v", err, answer)
 	var report struct{ Outcome verify.Status }
 	must.Do(t, json.Unmarshal([]byte(answer.Files[0].Report), &report))
 	return map[verify.Status]int{verify.Proved: 0, verify.NotProved: exitUndecided, verify.Refuted: exitBad}[report.Outcome]

@@ -125,13 +125,10 @@ func (s *soak) serve(data string) {
 	out := must.Get(server.StdoutPipe())(s.t)
 	must.Do(s.t, server.Start())
 	s.t.Cleanup(func() {
-		if err := errors.Join(server.Process.Signal(os.Interrupt), server.Wait()); err != nil {
-			s.t.Errorf("the server: %v", err)
-		}
+		must.Want(s.t, errors.Join(server.Process.Signal(os.Interrupt), server.Wait()), nil, "the server")
 		damages, size, err := installation.Fsck(context.Background(), installation.Config{Dir: data}, nil)
-		if err != nil || len(damages) > 0 || size < s.sealed.Load() {
-			s.t.Errorf("%d records, %d acknowledged: %v, %v", size, s.sealed.Load(), damages, err)
-		}
+		must.Hold(s.t, err == nil && len(damages) <= 0 && size >= s.sealed.Load(),
+			"%d records, %d acknowledged: %v, %v", size, s.sealed.Load(), damages, err)
 	})
 	s.at = must.Get(bufio.NewReader(out).ReadString('\n'))(s.t)
 	s.at = strings.TrimSpace(s.at)
@@ -277,9 +274,7 @@ func (s *soak) stranger(ctx context.Context) error {
 // sample asks the server for its use of resources.
 func (s *soak) sample(at time.Duration) sample {
 	status, doc, err := s.ask(s.t.Context(), "GET", "/metrics", "ada", nil)
-	if err != nil || status != http.StatusOK {
-		s.t.Fatalf("/metrics: %d %s %v", status, doc, err)
-	}
+	must.Need(s.t, err == nil && status == http.StatusOK, "/metrics: %d %s %v", status, doc, err)
 	value := func(name string) float64 {
 		for line := range strings.Lines(string(doc)) {
 			if text, ok := strings.CutPrefix(line, name+" "); ok {
@@ -392,10 +387,8 @@ func TestLine(t *testing.T) {
 		trembling = append(trembling, sample{at: at, rss: 100 + float64(i%7)})
 	}
 	get := func(s sample) float64 { return s.rss }
-	if slope, mean := line(rising, get); slope < 0.049 || slope > 0.051 || mean < 115 || mean > 120 {
-		t.Errorf("rising: %v, %v", slope, mean)
-	}
-	if slope, _ := line(trembling, get); slope > 0.001 || slope < -0.001 {
-		t.Errorf("trembling: %v", slope)
-	}
+	slope, mean := line(rising, get)
+	must.Hold(t, slope >= 0.049 && slope <= 0.051 && mean >= 115 && mean <= 120, "rising: %v, %v", slope, mean)
+	slope, _ = line(trembling, get)
+	must.Hold(t, slope <= 0.001 && slope >= -0.001, "trembling: %v", slope)
 }

@@ -104,9 +104,7 @@ func TestHostileArguments(t *testing.T) {
 			tried++
 		}
 	}
-	if tried < 300 {
-		t.Errorf("only %d were tried", tried)
-	}
+	must.Hold(t, tried >= 300, "only %d were tried", tried)
 }
 
 // listens reports whether a flag says where a command listens: at an address that no machine has, it ends at once.
@@ -161,9 +159,7 @@ func TestHostileFiles(t *testing.T) {
 				{"tsa", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "--log", file, "--addr", "256.0.0.1:0"},
 			} {
 				out, errs := trying(t, content, args...)
-				if err := tame(out, errs); err != nil {
-					t.Errorf("%s: %q: %v", what, args, err)
-				}
+				must.Want(t, tame(out, errs), nil, what, args)
 			}
 		}
 	}
@@ -184,21 +180,14 @@ func TestHostileRecords(t *testing.T) {
 	for _, args := range [][]string{{"verify", "record.json"}, {"verify", "--trust", "trust.json", "record.json"}, {"explain", "record.json"}, {"keys", "list"},
 		{"access", "list"}, {"access", "list", "--all"}, {"log", "stamp", "--list"}, {"log", "fsck"}, {"apart"}} {
 		out, errs := trying(t, "", args...)
-		if err := tame(out, errs); err != nil {
-			t.Errorf("%q: %v", args, err)
-		}
+		must.Want(t, tame(out, errs), nil, args)
 	}
 	for _, args := range [][]string{{"keys", "list", "--json"}, {"access", "list", "--json"}, {"verify", "--trust", "trust.json", "--json", "record.json"}} {
 		out, errs := trying(t, "", args...)
-		if err := tame(out, errs); err != nil {
-			t.Errorf("%q: %v", args, err)
-		}
-		if err := json.Unmarshal([]byte(out), new(any)); err != nil {
-			t.Errorf("%q is no JSON: %v\n%s", args, err, out)
-		}
-		if args[0] == "access" && !strings.Contains(unescaped(t, out), "why\u202e\u009b") {
-			t.Errorf("%q: the reason has changed: %s", args, out)
-		}
+		must.Want(t, tame(out, errs), nil, args)
+		err := json.Unmarshal([]byte(out), new(any))
+		must.Hold(t, err == nil, "%q is no JSON: %v\n%s", args, err, out)
+		must.Hold(t, args[0] != "access" || strings.Contains(unescaped(t, out), "why\u202e\u009b"), "%q: the reason has changed: %s", args, out)
 	}
 }
 
@@ -236,17 +225,14 @@ func (h hiding) Unwrap() error { return h.error }
 func TestGuardedAlone(t *testing.T) {
 	bypass := regexp.MustCompile(`os\.Std(out|err)|fmt\.Print|\bprintln\(|Fprint(f|ln)?\(io\.out|io\.out\.Write|New(JSON|Text)Handler|\blog\.(Print|Fatal)`)
 	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) < 50 {
-		t.Fatal(files, err)
-	}
+	must.Need(t, err == nil && len(files) >= 50, "%v %v", files, err)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || file == "terminal.go" || file == "main.go" {
 			continue
 		}
 		text := must.Get(os.ReadFile(file))(t)
-		if found := bypass.Find(text); found != nil {
-			t.Errorf("%s writes without the guards of terminal.go: %s", file, found)
-		}
+		found := bypass.Find(text)
+		must.Hold(t, found == nil, "%s writes without the guards of terminal.go: %s", file, found)
 	}
 }
 
@@ -265,9 +251,8 @@ func TestHead(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		code := run(t.Context(), append([]string{"--data", filepath.Join(dir, "data")}, strings.Fields(args)...), stdio{out: writer, err: &errs})
-		if code == 0 || strings.Contains(errs.String(), "pipe") || !strings.Contains(errs.String(), says) {
-			t.Errorf("%s: exit code %d\n%s", args, code, &errs)
-		}
+		must.Hold(t, code != 0 && !strings.Contains(errs.String(), "pipe") && strings.Contains(errs.String(), says),
+			"%s: exit code %d\n%s", args, code, &errs)
 	}
 }
 
@@ -279,13 +264,10 @@ func TestInertJSONInPieces(t *testing.T) {
 		var out bytes.Buffer
 		w := &inertJSONWriter{to: &out}
 		for piece := range slices.Chunk(doc, size) {
-			if n, err := w.Write(piece); n != len(piece) || err != nil {
-				t.Fatal(n, err)
-			}
+			n, err := w.Write(piece)
+			must.Need(t, n == len(piece) && err == nil, "%v %v", n, err)
 		}
-		if out.String() != want {
-			t.Errorf("in pieces of %d: %q, want %q", size, out.String(), want)
-		}
+		must.Hold(t, out.String() == want, "in pieces of %d: %q, want %q", size, out.String(), want)
 	}
 }
 
@@ -309,9 +291,7 @@ func TestRunnersTakeNoCommands(t *testing.T) {
 			p.text("", text)
 			p.line("%s", text)
 			people := out.String() + said.String()
-			if got := commanding(people); got != (runner == "") {
-				t.Errorf("%s: %q is printed as %q", runner, text, people)
-			}
+			must.Equal(t, commanding(people), runner == "", runner, text, "is printed as", people)
 			out.Reset()
 			must.Do(t, io.json(map[string]string{"text": text}))
 			var back map[string]string
@@ -339,17 +319,11 @@ func TestQuiet(t *testing.T) {
 	dir := t.TempDir()
 	data := "--data=" + filepath.Join(dir, "data")
 	out, said := ran(t, 0, data, "--quiet", "trial", kitchen) // it makes the installation, and does not say so
-	if said != "" || strings.Count(out, "\n") != 1 || !strings.Contains(out, "safe_pass") {
-		t.Errorf("%q\n%s", said, out)
-	}
+	must.Hold(t, said == "" && strings.Count(out, "\n") == 1 && strings.Contains(out, "safe_pass"), "%q\n%s", said, out)
 	out, said = ran(t, 1, data, "--quiet", "trial", kitchen, invoice, "--parallel", "2")
-	if said != "" || strings.Count(out, "\n") != 2 || !strings.Contains(out, "unsafe_fail") {
-		t.Errorf("%q\n%s", said, out)
-	}
+	must.Hold(t, said == "" && strings.Count(out, "\n") == 2 && strings.Contains(out, "unsafe_fail"), "%q\n%s", said, out)
 	out, said = ran(t, 0, data, "trial", kitchen, "--json", "--quiet")
-	if said != "" || !strings.Contains(out, `"finalVerdict": "safe_pass"`) {
-		t.Errorf("%q\n%s", said, out)
-	}
+	must.Hold(t, said == "" && strings.Contains(out, `"finalVerdict": "safe_pass"`), "%q\n%s", said, out)
 	_, said = ran(t, exitCannot, data, "--quiet", "trial", filepath.Join(dir, "nowhere"))
 	must.Contain(t, said, "nowhere: no such file", "hint: ")
 	t.Setenv("JURAT_JURORS", "")
@@ -371,12 +345,9 @@ func TestClosedPipe(t *testing.T) {
 		err = cmd.Run()
 		must.Do(t, write.Close())
 		var ended *exec.ExitError
-		if !errors.As(err, &ended) || ended.ExitCode() != exitCannot {
-			t.Errorf("%q: %v", args, err)
-		}
-		if text := said.String(); strings.Contains(text, "goroutine") || strings.Contains(text, "broken pipe") {
-			t.Errorf("%q: %s", args, text)
-		}
+		must.Hold(t, errors.As(err, &ended) && ended.ExitCode() == exitCannot, "%q: %v", args, err)
+		text := said.String()
+		must.Hold(t, !strings.Contains(text, "goroutine") && !strings.Contains(text, "broken pipe"), "%q: %s", args, text)
 	}
 	must.Contain(t, doing(t, 0, "--data", filepath.Join(dir, "data"), "trial", "--list"), "every trial in the log has its verdict")
 	doing(t, 0, "--data", filepath.Join(dir, "data"), "log", "fsck")
@@ -394,18 +365,14 @@ func TestInterruptedEndsWith130(t *testing.T) {
 	must.Do(t, cmd.Start())
 	must.Do(t, write.Close())
 	part := make([]byte, 1)
-	if _, err := read.Read(part); err != nil { // the first trial has begun
-		t.Fatal(err)
-	}
+	_, err = read.Read(part)
+	must.Need(t, err == nil, "%v", err) // the first trial has begun
 	must.Do(t, cmd.Process.Signal(syscall.SIGINT))
 	go io.Copy(io.Discard, read) // until the command ends
 	var ended *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
-		t.Errorf("%v\n%s", err, &said)
-	}
-	if strings.Contains(said.String(), "goroutine") || !strings.Contains(said.String(), "interrupted") {
-		t.Errorf("%s", &said)
-	}
+	err = cmd.Wait()
+	must.Hold(t, errors.As(err, &ended) && ended.ExitCode() == exitInterrupted, "%v\n%s", err, &said)
+	must.Hold(t, !strings.Contains(said.String(), "goroutine") && strings.Contains(said.String(), "interrupted"), "%s", &said)
 	doing(t, 0, "--data", data, "log", "fsck")
 }
 
@@ -430,9 +397,7 @@ func TestNobodyReadsTheLog(t *testing.T) {
 	client := &http.Client{Timeout: 30 * time.Second}
 	for n := range 1500 {
 		answer, err := client.Get(strings.TrimSpace(line) + "/v1/trust")
-		if err != nil {
-			t.Fatalf("request %d: %v", n, err)
-		}
+		must.Need(t, err == nil, "request %d: %v", n, err)
 		_, _ = io.Copy(io.Discard, answer.Body)
 		answer.Body.Close()
 	}
@@ -485,9 +450,7 @@ func TestHangUp(t *testing.T) {
 		must.Do(t, cmd.Start())
 		must.Fail(t, nil)(bufio.NewReader(out).ReadString('\n'))
 		must.Do(t, cmd.Process.Signal(sent))
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v: %v", sent, err)
-		}
+		must.Want(t, cmd.Wait(), nil, sent)
 	}
 }
 
@@ -500,9 +463,8 @@ func TestWatched(t *testing.T) {
 	var told bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	r := watch(ctx, stdio{err: &told}, file)
-	if n, err := io.Copy(io.Discard, io.LimitReader(r, 1<<19)); n != 1<<19 || err != nil {
-		t.Fatalf("%d bytes, %v", n, err)
-	}
+	n, err := io.Copy(io.Discard, io.LimitReader(r, 1<<19))
+	must.Need(t, n == 1<<19 && err == nil, "%d bytes, %v", n, err)
 	cancel()
 	must.Fail(t, context.Canceled)(r.Read(make([]byte, 1)))
 	tell := progress(stdio{err: &told}, "verified")
@@ -578,9 +540,7 @@ func held(t *testing.T, more ...string) (out, said string) {
 // each event at most. stdout has the transcript or the JSON alone.
 func TestWaiting(t *testing.T) {
 	out, said := held(t, "--json")
-	if !strings.HasPrefix(out, "{") || strings.Contains(out, "waiting for") {
-		t.Errorf("stdout has more than JSON:\n%s", out)
-	}
+	must.Hold(t, strings.HasPrefix(out, "{") && !strings.Contains(out, "waiting for"), "stdout has more than JSON:\n%s", out)
 	lines := slices.DeleteFunc(strings.Split(said, "\n"), func(line string) bool { return !strings.Contains(line, "each juror alone") })
 	next := 0
 	for _, want := range []string{
@@ -589,36 +549,27 @@ func TestWaiting(t *testing.T) {
 		`^jurat: each juror alone; The juror-claude has answered; (waiting for .*; )?\d+s; \$0\.\d+ so far$`,
 	} {
 		at := slices.IndexFunc(lines[next:], regexp.MustCompile(want).MatchString)
-		if at < 0 {
-			t.Fatalf("no line from %d on is %s:\n%s", next, want, said)
-		}
+		must.Need(t, at >= 0, "no line from %d on is %s:\n%s", next, want, said)
 		next += at + 1
 	}
-	if len(lines) > 1+len(seatIDs) {
-		t.Errorf("%d lines:\n%s", len(lines), said)
-	}
+	must.Hold(t, len(lines) <= 1+len(seatIDs), "%d lines:\n%s", len(lines), said)
 	out, _ = held(t)
-	if strings.Contains(out, "waiting for") || !strings.Contains(out, "Verdict") {
-		t.Errorf("stdout:\n%s", out)
-	}
+	must.Hold(t, !strings.Contains(out, "waiting for") && strings.Contains(out, "Verdict"), "stdout:\n%s", out)
 }
 
 var namesItsCase = regexp.MustCompile(`(?m)^jurat: \.\./\.\./examples/(pharmacy-refill|kitchen-return): each juror alone; `) // whichever waits
 
 // TestWaitingOfSeveral: of several cases at a time, each line names its case, and comes while the trial goes on.
 func TestWaitingOfSeveral(t *testing.T) {
-	if _, said := held(t, "../../examples/pharmacy-refill", "--parallel", "2"); !namesItsCase.MatchString(said) {
-		t.Error(said)
-	}
+	_, said := held(t, "../../examples/pharmacy-refill", "--parallel", "2")
+	must.Hold(t, namesItsCase.MatchString(said), "%v", said)
 }
 
 // TestNotWaiting: with --quiet nothing is said of a wait, however long.
 func TestNotWaiting(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{0: slowly(2*patience, finds(jury.SafePass, 90))})
 	out, said := s.hold(0, 0, "--quiet")
-	if said != "" || strings.Contains(out, "waiting for") {
-		t.Errorf("%s%s", out, said)
-	}
+	must.Hold(t, said == "" && !strings.Contains(out, "waiting for"), "%s%s", out, said)
 }
 
 // slowly has a juror answer after a while.

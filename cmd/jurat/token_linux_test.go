@@ -27,14 +27,11 @@ func TestJuratIsStatic(t *testing.T) {
 	self := must.Get(elf.Open("/proc/self/exe"))(t)
 	defer self.Close()
 	libraries := must.Get(self.ImportedLibraries())(t)
-	if os.Getenv("CGO_ENABLED") == "0" && len(libraries) > 0 {
-		t.Errorf("it needs %v", libraries)
-	}
+	must.Hold(t, os.Getenv("CGO_ENABLED") != "0" || len(libraries) <= 0, "it needs %v", libraries)
 	helper := must.Get(elf.Open(tokentest.Program(t)))(t)
 	defer helper.Close()
-	if needed, err := helper.ImportedLibraries(); err != nil || len(needed) == 0 {
-		t.Errorf("jurat-pkcs11 needs %v, %v: so this test detects nothing", needed, err)
-	}
+	needed, err := helper.ImportedLibraries()
+	must.Hold(t, err == nil && len(needed) != 0, "jurat-pkcs11 needs %v, %v: so this test detects nothing", needed, err)
 }
 
 // A tokenServer is a server in a process of its own, whose helpers are its children.
@@ -69,9 +66,7 @@ func (s *tokenServer) wait(want int) {
 		if answer.StatusCode == want {
 			return
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("/readyz says %s, want %d", answer.Status, want)
-		}
+		must.Need(s.t, !time.Now().After(deadline), "/readyz says %s, want %d", answer.Status, want)
 	}
 }
 
@@ -86,28 +81,22 @@ func TestServerWithToken(t *testing.T) {
 	soft, data := tokenHouse(t)
 	server := serveTokens(t, data)
 	server.wait(http.StatusOK)
-	if status, body := server.seal("before"); status != http.StatusCreated {
-		t.Errorf("with the token: %d, %s", status, body)
-	}
+	status, body := server.seal("before")
+	must.Hold(t, status == http.StatusCreated, "with the token: %d, %s", status, body)
 	helpers := helpersOf(t, server.process.Pid)
-	if len(helpers) == 0 || !inMemory(t, helpers[0], soft.PIN) {
-		t.Fatalf("the PIN is not in the memory of the helpers %v: so this test detects nothing", helpers)
-	}
-	if inMemory(t, server.process.Pid, soft.PIN) {
-		t.Error("the PIN is in jurat's memory")
-	}
+	must.Need(t, len(helpers) != 0 && inMemory(t, helpers[0], soft.PIN),
+		"the PIN is not in the memory of the helpers %v: so this test detects nothing", helpers)
+	must.Hold(t, !inMemory(t, server.process.Pid, soft.PIN), "the PIN is in jurat's memory")
 	size := recordsOf(t, data)
 	putBack := soft.Remove(t)
 	server.wait(http.StatusServiceUnavailable)
-	if status, body := server.seal("meanwhile"); status != http.StatusServiceUnavailable {
-		t.Errorf("without the token: %d, %s", status, body)
-	}
+	status, body = server.seal("meanwhile")
+	must.Hold(t, status == http.StatusServiceUnavailable, "without the token: %d, %s", status, body)
 	putBack()
 	server.wait(http.StatusOK)
 	must.Equal(t, recordsOf(t, data), size)
-	if status, body := server.seal("after"); status != http.StatusCreated {
-		t.Errorf("with the token again: %d, %s", status, body)
-	}
+	status, body = server.seal("after")
+	must.Hold(t, status == http.StatusCreated, "with the token again: %d, %s", status, body)
 }
 
 // TestHelperKilled kills the helper again and again while agents have records sealed, and repeat what failed. In the end, each record is in the
@@ -169,12 +158,9 @@ func TestHelperKilled(t *testing.T) {
 			}
 		}
 	}
-	if len(killed) < 3 {
-		t.Errorf("%d helpers were killed: the test sees nothing", len(killed))
-	}
-	if now := recordsOf(t, data); now != size+len(records) {
-		t.Errorf("%d records in the log, want %d", now-size, len(records))
-	}
+	must.Hold(t, len(killed) >= 3, "%d helpers were killed: the test sees nothing", len(killed))
+	now := recordsOf(t, data)
+	must.Hold(t, now == size+len(records), "%d records in the log, want %d", now-size, len(records))
 	verify := []string{"verify", "--trust", written(t, doing(t, 0, "--data", data, "trust"))}
 	for _, record := range records {
 		verify = append(verify, written(t, record))
@@ -278,9 +264,8 @@ func TestMachinesOnOneToken(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if want := len(list) * callers * each; len(records) != want {
-		t.Fatalf("%d records, want %d", len(records), want)
-	}
+	want := len(list) * callers * each
+	must.Need(t, len(records) == want, "%d records, want %d", len(records), want)
 	verify := []string{"verify", "--trust", written(t, list[1].do("trust"))}
 	for _, record := range records {
 		verify = append(verify, written(t, record))

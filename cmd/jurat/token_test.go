@@ -77,9 +77,7 @@ func TestOwnersToken(t *testing.T) {
 	helper := []string{"--token", mine, "--token-helper", soft.Helper(t)}
 	doing(t, 0, "--data", data, "init")
 	id := doing(t, 0, append([]string{"--data", data, "keys", "new", "agent", "ann", "--owner", "--reason", "the owner holds it"}, helper...)...)
-	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(id) {
-		t.Errorf("registered as %s", id)
-	}
+	must.Hold(t, regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(id), "registered as %s", id)
 	payload := written(t, strings.ReplaceAll(action, "AGENT", "ann"))
 	doing(t, 2, "--data", data, "seal", payload) // this installation cannot sign for the agent
 	signed := written(t, doing(t, 0, append([]string{"seal", "--sign-only", payload}, helper...)...))
@@ -222,28 +220,23 @@ func TestLyingHelper(t *testing.T) {
 		text := must.Get(os.ReadFile(payload()))(t)
 		return postTo(t, at+"/v1/records", token, fmt.Sprint("key ", n), string(text))
 	}
-	if status, body := post(); status != 201 { // from now on, there is an earlier signature
-		t.Fatal(status, body)
-	}
+	status, body := post()
+	must.Need(t, status == 201, "%v %v", status, body) // from now on, there is an earlier signature
 	size := recordsOf(t, data)
 	for _, about := range []string{"object=mia", "object=jurat-authority"} {
 		for _, way := range []string{"another-message", "another-key", "flipped", "earlier", "none"} {
 			lie(way + " " + about)
-			if status, body := post(); status < 500 {
-				t.Errorf("%s of %s: status %d, %s", way, about, status, body)
-			}
+			status, body := post()
+			must.Hold(t, status >= 500, "%s of %s: status %d, %s", way, about, status, body)
 			if way != "earlier" { // the command starts a helper of its own, which has not signed before
 				doing(t, 2, "--data", data, "seal", payload())
 			}
-			if now := recordsOf(t, data); now != size {
-				t.Errorf("%s of %s: %d records were sealed", way, about, now-size)
-			}
+			must.Equal(t, recordsOf(t, data), size, way, "of", about)
 		}
 	}
 	lie("")
-	if status, body := post(); status != 201 {
-		t.Errorf("with an honest helper again: %d, %s", status, body)
-	}
+	status, body = post()
+	must.Hold(t, status == 201, "with an honest helper again: %d, %s", status, body)
 	record := written(t, doing(t, 0, "--data", data, "seal", payload()))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record)
 	must.Equal(t, recordsOf(t, data), size+2)
@@ -258,8 +251,7 @@ func recordsOf(t *testing.T, data string) int {
 		Whole   bool
 	}
 	text := doing(t, 0, "--data", data, "log", "fsck", "--json")
-	if err := json.Unmarshal(bytes.TrimSpace([]byte(text)), &found); err != nil || !found.Whole || found.Records == 0 {
-		t.Fatalf("the log is %s, %v", text, err)
-	}
+	err := json.Unmarshal(bytes.TrimSpace([]byte(text)), &found)
+	must.Need(t, err == nil && found.Whole && found.Records != 0, "the log is %s, %v", text, err)
 	return found.Records
 }

@@ -31,9 +31,7 @@ func readJUnit(t *testing.T, file string) junitSuites {
 	doc := must.Get(os.ReadFile(file))(t)
 	var suites junitSuites
 	must.Do(t, xml.Unmarshal(doc, &suites))
-	if len(suites.Suites) != 1 || suites.Suites[0].Tests != len(suites.Suites[0].Cases) || suites.Tests != suites.Suites[0].Tests {
-		t.Fatalf("%s", doc)
-	}
+	must.Need(t, len(suites.Suites) == 1 && suites.Suites[0].Tests == len(suites.Suites[0].Cases) && suites.Tests == suites.Suites[0].Tests, "%s", doc)
 	return suites
 }
 
@@ -67,18 +65,15 @@ func TestSeveralCases(t *testing.T) {
 	must.Contain(t, said, "nowhere", "no such file")
 	want := []string{"passed", "error", "failure unsafe_fail", "failure needs_review", "passed"}
 	got := readJUnit(t, report)
-	if !slices.Equal(outcomes(got), want) || got.Failures != 2 || got.Errors != 1 || got.Suites[0].Skipped != 0 {
-		t.Errorf("%v, %+v", outcomes(got), got)
-	}
+	must.Hold(t, slices.Equal(outcomes(got), want) && got.Failures == 2 && got.Errors == 1 && got.Suites[0].Skipped == 0, "%v, %+v", outcomes(got), got)
 	must.Contain(t, got.Suites[0].Cases[2].Failure.Text, "injection-followed")
 	trust := filepath.Join(dir, "trust.json")
 	doc, _ := ran(t, 0, data, "trust")
 	must.Do(t, os.WriteFile(trust, []byte(doc), 0o600))
 	ran(t, 0, "verify", "--trust", trust, filepath.Join(folder, "kitchen-return.jurat"), filepath.Join(folder, "invoice-inbox.jurat"),
 		filepath.Join(folder, "pharmacy-refill.jurat"), filepath.Join(folder, "kitchen-return-2.jurat"))
-	if files, err := os.ReadDir(folder); err != nil || len(files) != 4 {
-		t.Errorf("%v, %v", files, err)
-	}
+	files, err := os.ReadDir(folder)
+	must.Hold(t, err == nil && len(files) == 4, "%v, %v", files, err)
 
 	// A case that could not be tried counts as worse than an undecided one, and a failed one as worse still.
 	ran(t, 2, data, "trial", pharmacy, filepath.Join(dir, "nowhere"))
@@ -125,9 +120,7 @@ func TestFailOn(t *testing.T) {
 		{jury.Result{FinalVerdict: jury.UnsafeFail}, []string{"inconclusive"}, "unsafe_fail"},
 	} {
 		one.result.Phase3Judgment.Position = one.result.FinalVerdict
-		if got := (&batchFlags{FailOn: one.on}).fails(&one.result); got != one.want {
-			t.Errorf("%+v, --fail-on %v: %q, want %q", one.result, one.on, got, one.want)
-		}
+		must.Equal(t, (&batchFlags{FailOn: one.on}).fails(&one.result), one.want, one.result, "--fail-on", one.on)
 	}
 }
 
@@ -144,19 +137,13 @@ func TestSeveralAtATime(t *testing.T) {
 			Result                       *jury.Result
 		}
 		must.Do(t, json.Unmarshal([]byte(line), &one))
-		if (one.Error == "") != (one.Result != nil && one.Trial != "" && one.CaseFile != "") {
-			t.Errorf("%s", line)
-		}
+		must.Hold(t, (one.Error == "") == (one.Result != nil && one.Trial != "" && one.CaseFile != ""), "%s", line)
 		got[one.Case] = one.ExitCode
 	}
-	if got[kitchen] != 0 || got[invoice] != 1 || got[pharmacy] != 3 || got["nowhere"] != 2 || len(got) != 4 {
-		t.Errorf("%v", got)
-	}
+	must.Hold(t, got[kitchen] == 0 && got[invoice] == 1 && got[pharmacy] == 3 && got["nowhere"] == 2 && len(got) == 4, "%v", got)
 	out, _ = ran(t, 1, data, "trial", kitchen, invoice, pharmacy, "--parallel", "2", "--method", "majority_vote", "--rounds", "0")
 	for _, part := range strings.Split(out, "The case of ")[1:] { // the output on one case is not mixed with that on others
-		if strings.Count(part, "Each juror alone") != 1 || strings.Count(part, "Verdict ") != 1 {
-			t.Errorf("%s", part)
-		}
+		must.Hold(t, strings.Count(part, "Each juror alone") == 1 && strings.Count(part, "Verdict ") == 1, "%s", part)
 	}
 }
 
@@ -167,9 +154,8 @@ func TestInterruptedReports(t *testing.T) {
 	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
 	said := stopped(t, "Corner Pharmacy", "--data="+filepath.Join(dir, "data"), "trial", "--jurors", "offline", kitchen, pharmacy, invoice, "--junit", junit, "--sarif", sarif)
 	must.Contain(t, said, "interrupted")
-	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed", "error", "skipped"}) {
-		t.Errorf("%v", got)
-	}
+	got := outcomes(readJUnit(t, junit))
+	must.Hold(t, slices.Equal(got, []string{"passed", "error", "skipped"}), "%v", got)
 	log := readSARIF(t, sarif)
 	if call := log.Runs[0].Invocations[0]; call.ExecutionSuccessful || len(call.ToolExecutionNotifications) != 2 {
 		t.Errorf("%+v", log.Runs[0])
@@ -181,9 +167,7 @@ func readSARIF(t *testing.T, file string) sarifLog {
 	doc := must.Get(os.ReadFile(file))(t)
 	var log sarifLog
 	must.Do(t, json.Unmarshal(doc, &log))
-	if log.Version != "2.1.0" || log.Runs[0].Tool.Driver.Name != "jurat" || log.Runs[0].Tool.Driver.Version == "" {
-		t.Fatalf("%s", doc)
-	}
+	must.Need(t, log.Version == "2.1.0" && log.Runs[0].Tool.Driver.Name == "jurat" && log.Runs[0].Tool.Driver.Version != "", "%s", doc)
 	return log
 }
 
@@ -198,24 +182,20 @@ func TestSARIF(t *testing.T) {
 	for _, r := range run.Results {
 		levels[r.Level]++
 		prints[r.Fingerprints["juratFinding/v1"]] = true
-		if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Message.Text == "" || len(r.Properties.Jurors) == 0 {
-			t.Fatalf("%+v", r)
-		}
+		must.Need(t, run.Tool.Driver.Rules[r.RuleIndex].ID == r.RuleID && r.Message.Text != "" && len(r.Properties.Jurors) != 0, "%+v", r)
 		at := r.Locations[0].Physical
 		doc := must.Get(os.ReadFile(at.Artifact.URI))(t)
 		lines := strings.Split(string(doc), "\n")
-		if at.Region.StartLine < 1 || at.Region.EndLine > len(lines) || at.Region.StartLine > at.Region.EndLine {
-			t.Fatalf("%+v of %d lines", at.Region, len(lines))
-		}
+		must.Need(t, at.Region.StartLine >= 1 && at.Region.EndLine <= len(lines) && at.Region.StartLine <= at.Region.EndLine,
+			"%+v of %d lines", at.Region, len(lines))
 		quoted := must.Get(json.Marshal(r.Properties.Quote))(t)
 		text := strings.Join(lines[at.Region.StartLine-1:at.Region.EndLine], "\n")
 		if quote := strings.Trim(string(quoted), `"`); !strings.Contains(text, quote) && !strings.Contains(text, r.Properties.Quote) && !strings.Contains(quote, `\`) && !strings.HasPrefix(quote, "{") {
 			t.Errorf("message %s: %q is not in lines %d to %d:\n%s", r.Locations[0].Logical[0].Name, quote, at.Region.StartLine, at.Region.EndLine, text)
 		}
 	}
-	if levels["error"] == 0 || levels["warning"] == 0 || len(prints) < 2 || run.Invocations[0].ExecutionSuccessful != true {
-		t.Errorf("%v, %d fingerprints", levels, len(prints))
-	}
+	must.Hold(t, levels["error"] != 0 && levels["warning"] != 0 && len(prints) >= 2 && run.Invocations[0].ExecutionSuccessful == true,
+		"%v, %d fingerprints", levels, len(prints))
 }
 
 // TestNoModelIsNotGreen: if no model sits because no key is there, no way of running trials exits with 0, unless the
@@ -241,9 +221,8 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	must.Contain(t, said, "OPENAI_API_KEY is not set", "exit code 3 and not 0, because no language model sat", "--jurors offline", "JURAT_JURORS=offline")
 	out, _ = try(exitUndecided, pass, pass, "--junit", junit, "--sarif", sarif)
 	must.Contain(t, out, "no key of a model was there")
-	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"failure no_model", "failure no_model"}) {
-		t.Errorf("%v", got)
-	}
+	got := outcomes(readJUnit(t, junit))
+	must.Hold(t, slices.Equal(got, []string{"failure no_model", "failure no_model"}), "%v", got)
 	report := must.Get(os.ReadFile(sarif))(t)
 	must.Contain(t, string(report), `"executionSuccessful": false`, "no language model sat")
 	for _, kind := range []string{"unsafe_fail", "needs_review", "degraded", "inconclusive"} {
@@ -259,9 +238,8 @@ func TestNoModelIsNotGreen(t *testing.T) {
 
 	_, said = try(0, pass, "--jurors", "offline", "--junit", junit, "--sarif", sarif)
 	lacks(t, said, "no language model")
-	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed"}) {
-		t.Errorf("%v", got)
-	}
+	got = outcomes(readJUnit(t, junit))
+	must.Hold(t, slices.Equal(got, []string{"passed"}), "%v", got)
 	try(0, pass, "--jurors", "offline", "--fail-on", "needs_review")
 	rules := filepath.Join(dir, "rules.yaml")
 	substitutes := filepath.Join(dir, "substitutes.yaml")
@@ -312,13 +290,9 @@ func TestSARIFNamesFiles(t *testing.T) {
 		}
 	}
 	for name := range files {
-		if found[name] == 0 {
-			t.Errorf("no finding in %s: %v", name, found)
-		}
+		must.Hold(t, found[name] != 0, "no finding in %s: %v", name, found)
 	}
-	if len(prints) < 5 {
-		t.Errorf("only %d different fingerprints", len(prints))
-	}
+	must.Hold(t, len(prints) >= 5, "only %d different fingerprints", len(prints))
 }
 
 // stopping is a writer that interrupts the program when it gets a certain word.
@@ -339,9 +313,7 @@ func (s *stopping) Write(p []byte) (int, error) {
 func ran(t *testing.T, want int, args ...string) (out, err string) {
 	t.Helper()
 	code, out, err := jurat(t, args...)
-	if code != want {
-		t.Errorf("%v: exit code %d, want %d\n%s%s", args, code, want, out, err)
-	}
+	must.Hold(t, code == want, "%v: exit code %d, want %d\n%s%s", args, code, want, out, err)
 	return out, err
 }
 
@@ -351,9 +323,8 @@ func stopped(t *testing.T, word string, args ...string) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, errs := &stopping{word: word, stop: cancel}, &bytes.Buffer{}
-	if code := run(ctx, args, stdio{in: strings.NewReader(""), out: out, err: errs}); code != exitInterrupted {
-		t.Fatalf("exit code %d\n%s%s", code, out, errs)
-	}
+	code := run(ctx, args, stdio{in: strings.NewReader(""), out: out, err: errs})
+	must.Need(t, code == exitInterrupted, "exit code %d\n%s%s", code, out, errs)
 	return errs.String()
 }
 
@@ -361,9 +332,7 @@ func stopped(t *testing.T, word string, args ...string) string {
 func lacks(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
-		if strings.Contains(text, word) {
-			t.Errorf("%q is in:\n%s", word, text)
-		}
+		must.Hold(t, !strings.Contains(text, word), "%q is in:\n%s", word, text)
 	}
 }
 
@@ -414,9 +383,7 @@ func TestResumeCommand(t *testing.T) {
 	_, said = ran(t, 3, data, "trial", "--resume", id, "--rounds", "2", "--out", file)
 	must.Contain(t, said, "has its verdict already")
 	after, err := os.ReadFile(file)
-	if err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the case file has changed: %v", err)
-	}
+	must.Hold(t, err == nil && bytes.Equal(before, after), "the case file has changed: %v", err)
 }
 
 func TestTrialModes(t *testing.T) {
@@ -471,33 +438,24 @@ func TestRecordedConversations(t *testing.T) {
 		file := filepath.Join(dir, filepath.Base(folder)+".jurat")
 		code, out, errs := jurat(t, "--data", data, "trial", folder, "--jurors", "offline", "--out", file, "--json")
 		var result jury.Result
-		if err := json.Unmarshal([]byte(out), &result); err != nil {
-			t.Fatalf("%s: exit code %d, %v\n%s", folder, code, err, errs)
-		}
+		err := json.Unmarshal([]byte(out), &result)
+		must.Need(t, err == nil, "%s: exit code %d, %v\n%s", folder, code, err, errs)
 		want := map[jury.Position]int{jury.SafePass: 0, jury.UnsafeFail: exitBad, jury.NeedsReview: exitUndecided}[result.FinalVerdict]
-		if code != want || result.Degraded || result.Inconclusive {
-			t.Errorf("%s: exit code %d, %s, degraded %v, inconclusive %v", folder, code, result.FinalVerdict, result.Degraded, result.Inconclusive)
-		}
+		must.Hold(t, code == want && !result.Degraded && !result.Inconclusive,
+			"%s: exit code %d, %s, degraded %v, inconclusive %v", folder, code, result.FinalVerdict, result.Degraded, result.Inconclusive)
 		files = append(files, file)
 	}
 	code, doc, errs := jurat(t, "--data", data, "trust")
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	must.Need(t, code == 0, "%v", errs)
 	must.Do(t, os.WriteFile(trust, []byte(doc), 0o600))
-	if code, out, _ := jurat(t, "--data", data, "log", "fsck"); code != 0 {
-		t.Errorf("fsck: exit code %d\n%s", code, out)
-	}
-	if err := os.RemoveAll(data); err != nil { // only the case file and the trust file prove a case, not the installation
-		t.Fatal(err)
-	}
+	code, out, _ := jurat(t, "--data", data, "log", "fsck")
+	must.Hold(t, code == 0, "fsck: exit code %d\n%s", code, out)
+	must.Do(t, os.RemoveAll(data)) // only the case file and the trust file prove a case, not the installation
 	for _, file := range files {
-		if code, out, errs := jurat(t, "verify", "--trust", trust, file); code != 0 {
-			t.Errorf("%s: exit code %d\n%s%s", file, code, out, errs)
-		}
-		if code, _, _ := jurat(t, "verify", file); code != exitUndecided {
-			t.Errorf("%s without trust: exit code %d, want %d", file, code, exitUndecided)
-		}
+		code, out, errs := jurat(t, "verify", "--trust", trust, file)
+		must.Hold(t, code == 0, "%s: exit code %d\n%s%s", file, code, out, errs)
+		code, _, _ = jurat(t, "verify", file)
+		must.Hold(t, code == exitUndecided, "%s without trust: exit code %d, want %d", file, code, exitUndecided)
 	}
 }
 
@@ -529,9 +487,8 @@ func TestResultsOfCallsWithOneID(t *testing.T) {
 			out, errs := ran(t, 0, "trial", file, "--check", "--show-prompts")
 			said := out + errs
 			for i, result := range []string{failed, done} {
-				if want := fmt.Sprintf("tool: result of call %d of 2 in message 2", i+1); !strings.Contains(said, want) || !strings.Contains(after(said, want), "| "+result) {
-					t.Errorf("no %q before %q", want, result)
-				}
+				want := fmt.Sprintf("tool: result of call %d of 2 in message 2", i+1)
+				must.Hold(t, strings.Contains(said, want) && strings.Contains(after(said, want), "| "+result), "no %q before %q", want, result)
 			}
 		})
 	}
@@ -558,9 +515,8 @@ func TestFailuresThatTheLogMarks(t *testing.T) {
 		for marked, want := range map[bool]int{true: exitUndecided, false: 0} {
 			file := filepath.Join(t.TempDir(), "case.json")
 			write(t, file, fmt.Sprintf(text, marked))
-			if out, errs := ran(t, want, "--data", t.TempDir(), "trial", file, "--jurors", "offline"); strings.Contains(out, "error-passed-over") != marked {
-				t.Errorf("%s, marked: %v: %s%s", name, marked, out, errs)
-			}
+			out, errs := ran(t, want, "--data", t.TempDir(), "trial", file, "--jurors", "offline")
+			must.Hold(t, strings.Contains(out, "error-passed-over") == marked, "%s, marked: %v: %s%s", name, marked, out, errs)
 		}
 	}
 }
@@ -633,9 +589,8 @@ func TestManyValues(t *testing.T) {
 		"a policy":       {"verify", "--trust", trust, "--policy", written(t, `{"require": `+many+`}`), written(t, record)},
 		"a trust file":   {"verify", "--trust", written(t, `{"format": "jurat/trust/v1", "keys": `+many+`}`), written(t, record)},
 	} {
-		if code, out, errs := jurat(t, args...); code == 0 || !strings.Contains(out+errs, "more than 262144 values") {
-			t.Errorf("%s: exit code %d\n%.300s\n%.300s", name, code, out, errs)
-		}
+		code, out, errs := jurat(t, args...)
+		must.Hold(t, code != 0 && strings.Contains(out+errs, "more than 262144 values"), "%s: exit code %d\n%.300s\n%.300s", name, code, out, errs)
 	}
 }
 

@@ -57,9 +57,7 @@ func furnish(t *testing.T, places func(*testing.T, int) []*machine, count int, s
 	for _, m := range v.list {
 		m.with = []string{"--config", s.config()}
 	}
-	if err := v.list[0].start(); err != nil { // the first start makes the installation
-		t.Fatal(err)
-	}
+	must.Do(t, v.list[0].start()) // the first start makes the installation
 	startAll(t, v.list[1:])
 	v.submitter, v.auditor = v.list[0].grant("sam", "submitter"), v.list[0].grant("ada", "auditor")
 	return v
@@ -86,9 +84,7 @@ func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *mo
 			v.conductor = m
 		}
 	}
-	if v.conductor == nil {
-		t.Fatal("no server conducts the trial")
-	}
+	must.Need(t, v.conductor != nil, "no server conducts the trial")
 	return v
 }
 
@@ -102,9 +98,8 @@ func (v *move) submit() string {
 	answer := must.Get(http.DefaultClient.Do(r))(v.t)
 	defer answer.Body.Close()
 	var made api.Submission
-	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != http.StatusAccepted {
-		v.t.Fatal(answer.Status, err)
-	}
+	err := json.NewDecoder(answer.Body).Decode(&made)
+	must.Need(v.t, err == nil && answer.StatusCode == http.StatusAccepted, "%v %v", answer.Status, err)
 	return made.ID
 }
 
@@ -124,9 +119,8 @@ func (v *move) await(what string, is func(*api.Submission) bool) api.Submission 
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		status, doc := v.others()[0].get(v.auditor, "/v1/submissions/"+v.id)
 		var s api.Submission
-		if err := json.Unmarshal([]byte(doc), &s); err != nil || status != http.StatusOK {
-			v.t.Fatal(status, err, doc)
-		}
+		err := json.Unmarshal([]byte(doc), &s)
+		must.Need(v.t, err == nil && status == http.StatusOK, "%v %v %v", status, err, doc)
 		if is(&s) {
 			return s
 		}
@@ -165,9 +159,7 @@ func (v *move) wantWhole() {
 		must.Do(v.t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	ran(v.t, 0, "verify", "--trust", trust, file)
-	if n := len(v.records()); n != 16 {
-		v.t.Errorf("%d acts", n)
-	}
+	must.Equal(v.t, len(v.records()), 16)
 }
 
 // TestTrialGoesOnElsewhere: the server that conducts a trial is killed in the middle of a round. Another server ends the
@@ -208,9 +200,8 @@ func TestTrialOfOneWhoStandsStill(t *testing.T) {
 		signal(t, v.conductor, syscall.SIGCONT)
 		time.Sleep(3 * time.Second)
 		v.wantOnce(1)
-		if _, metrics := v.conductor.get(v.auditor, "/metrics"); !strings.Contains(metrics, "jurat_trials_under_way 0\n") {
-			t.Error("the server still conducts a trial that is over")
-		}
+		_, metrics := v.conductor.get(v.auditor, "/metrics")
+		must.Hold(t, strings.Contains(metrics, "jurat_trials_under_way 0\n"), "the server still conducts a trial that is over")
 	})
 	t.Run("two processes", func(t *testing.T) {
 		v := begin(t, processes, 2)
@@ -255,9 +246,8 @@ func TestTrialsThroughKills(t *testing.T) {
 			}
 			t.Logf("after the last kill %d trials were not over", under)
 			for _, v.id = range ids {
-				if s := v.await("the end", isOver); s.Verdict == nil || s.Verdict.Position != jury.SafePass || s.Degraded {
-					t.Errorf("%+v", s)
-				}
+				s := v.await("the end", isOver)
+				must.Hold(t, s.Verdict != nil && s.Verdict.Position == jury.SafePass && !s.Degraded, "%+v", s)
 				v.wantWhole()
 			}
 			for i, server := range v.servers {

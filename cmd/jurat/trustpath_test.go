@@ -41,9 +41,7 @@ func needed(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not installed, and CI must run this test", program)
-			}
+			must.Need(t, os.Getenv("CI") != "true", "%s is not installed, and CI must run this test", program)
 			t.Skipf("%s is not installed", program)
 		}
 	}
@@ -124,15 +122,11 @@ func (p *qualifiedProvider) stamp(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	query, err := io.ReadAll(r.Body)
-	if err != nil {
-		p.t.Error(err)
-	}
+	must.Want(p.t, err, nil)
 	p.write("query.tsq", string(query))
 	p.openssl("ts", "-reply", "-queryfile", "query.tsq", "-config", "config", "-section", "tsa", "-inkey", "unit.key", "-signer", "unit.pem", "-out", "response.tsr")
 	response, err := os.ReadFile(p.file("response.tsr"))
-	if err != nil {
-		p.t.Error(err)
-	}
+	must.Want(p.t, err, nil)
 	w.Header().Set("Content-Type", "application/timestamp-reply")
 	w.Write(response)
 }
@@ -185,17 +179,14 @@ func (p *portalAsked) expect(t *testing.T, code int, args []string, wants ...str
 	var said bytes.Buffer
 	command.Stderr = &said
 	text, err := command.Output()
-	if err != nil && command.ProcessState == nil || command.ProcessState.ExitCode() != code {
-		t.Fatalf("the second verifier: %v, want exit code %d\n%s%s", err, code, text, &said)
-	}
-	if second := answersIn(t, string(text)); !maps.Equal(first, second) {
-		t.Errorf("jurat answers %v, and the second verifier %v", first, second)
-	}
+	must.Need(t, (err == nil || command.ProcessState != nil) && command.ProcessState.ExitCode() == code,
+		"the second verifier: %v, want exit code %d\n%s%s", err, code, text, &said)
+	second := answersIn(t, string(text))
+	must.Hold(t, maps.Equal(first, second), "jurat answers %v, and the second verifier %v", first, second)
 	p.ask(args, first)
 	for _, want := range wants {
-		if name, answer, _ := strings.Cut(want, ": "); first[name] != answer {
-			t.Errorf("%s is %q, want %q", name, first[name], answer)
-		}
+		name, answer, _ := strings.Cut(want, ": ")
+		must.Hold(t, first[name] == answer, "%s is %q, want %q", name, first[name], answer)
 	}
 }
 
@@ -235,12 +226,9 @@ func (p *portalAsked) agrees(t *testing.T) {
 			Error string
 		}
 		must.Do(t, json.Unmarshal(answers[i+1], &got))
-		if got.Error != "" || len(got.Answer.Files) != 1 || got.Answer.Files[0].Error != "" {
-			t.Fatalf("the portal: %+v", got)
-		}
-		if third := answersIn(t, got.Answer.Files[0].Report); !maps.Equal(first, third) {
-			t.Errorf("jurat answers %v, and the portal %v", first, third)
-		}
+		must.Need(t, got.Error == "" && len(got.Answer.Files) == 1 && got.Answer.Files[0].Error == "", "the portal: %+v", got)
+		third := answersIn(t, got.Answer.Files[0].Report)
+		must.Hold(t, maps.Equal(first, third), "jurat answers %v, and the portal %v", first, third)
 	}
 }
 
@@ -285,9 +273,8 @@ func TestTrustPath(t *testing.T) {
 	jurat("init")
 	jurat("tsa", "alpha", p.url, "--qualified", "--trust", p.trusted())
 	jurat("ca", "init", "--ca", ca, "--name", "House CA", "--token", "pkcs11:token=house;object=ca")
-	if key, err := os.ReadFile(filepath.Join(ca, "ca.key")); err != nil || !strings.Contains(string(key), "BEGIN TOKEN KEY") {
-		t.Errorf("the CA's key is %s, %v", key, err)
-	}
+	key, err := os.ReadFile(filepath.Join(ca, "ca.key"))
+	must.Hold(t, err == nil && strings.Contains(string(key), "BEGIN TOKEN KEY"), "the CA's key is %s, %v", key, err)
 	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, onToken(t, soft.Helper(t), mine), "mia"))))
 	jurat("keys", "new", "agent", "mia", "--public", public, "--certificate", certificate, "--reason", "the owner asked")
 	n := 0
@@ -392,9 +379,8 @@ func TestTrustCAAlone(t *testing.T) {
 	listed, errs := ran(t, 0, append(withCA, "--with", own)...)
 	must.Contain(t, errs, "lists 1 key of these roles", "--ca-alone")
 	alone, errs := ran(t, 0, append(withCA, "--ca-alone", "--with", own)...)
-	if strings.Contains(errs, "lists") || strings.Contains(alone, `"mia"`) || !strings.Contains(alone, `"operator"`) {
-		t.Errorf("with --ca-alone the reader hears %q and has %s", errs, alone)
-	}
+	must.Hold(t, !strings.Contains(errs, "lists") && !strings.Contains(alone, `"mia"`) && strings.Contains(alone, `"operator"`),
+		"with --ca-alone the reader hears %q and has %s", errs, alone)
 	crl := func() string {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "ca.crl")
@@ -407,9 +393,8 @@ func TestTrustCAAlone(t *testing.T) {
 	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
 	must.Contain(t, doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record), "not proved authentication")
 	jurat("keys", "revoke", evidence.DigestOf(public).String(), "--reason", "a laptop is gone")
-	if ended, _ := ran(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
-		t.Errorf("the end of the key is lost: %s", ended)
-	}
+	ended, _ := ran(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...)
+	must.Hold(t, strings.Contains(ended, `"revoked"`), "the end of the key is lost: %s", ended)
 	doing(t, 2, "trust", "--ca-alone")
 }
 
@@ -426,9 +411,7 @@ var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 // TestCertificatesByOpenSSL runs the commands of docs/certificates.md as they stand there, and the log then has the key.
 func TestCertificatesByOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
+		must.Need(t, os.Getenv("CI") != "true", "%v", err)
 		t.Skip("no openssl")
 	}
 	doc := must.Get(os.ReadFile("../../docs/certificates.md"))(t)
@@ -578,9 +561,7 @@ func TestQualifiedTime(t *testing.T) {
 	contains(jurat(3, "log", "stamp"), "notary: 0 stamped, 1 still waiting", "out of date")
 	must.Equal(t, u.authority.Asked(), 0)
 	opened, err := evidence.Open([]byte(late))
-	if err != nil || len(opened.Timestamps) != 1 {
-		t.Fatalf("%v, %s", err, late)
-	}
+	must.Need(t, err == nil && len(opened.Timestamps) == 1, "%v, %s", err, late)
 	u.publish(listtest.State{Status: trust.Granted, From: "2020-01-01T00:00:00Z"})
 	jurat(0, "tsa", "notary", u.authority.URL, "--qualified", "--trust", u.trustEU("newer.json"))
 	contains(jurat(0, "log", "stamp"), "notary: 1 stamped, 0 still waiting")

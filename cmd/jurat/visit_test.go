@@ -65,9 +65,7 @@ func TestVisit(t *testing.T) {
 	v.fromDisk(court)
 
 	for _, problem := range v.Problems() {
-		if !strings.Contains(problem, "ERR_INTERNET_DISCONNECTED") { // fromDisk cuts the network
-			t.Errorf("in the console: %s", problem)
-		}
+		must.Hold(t, strings.Contains(problem, "ERR_INTERNET_DISCONNECTED"), "in the console: %s", problem) // fromDisk cuts the network
 	}
 }
 
@@ -114,26 +112,19 @@ func (v *visit) serve(args ...string) {
 			return
 		}
 		running = false
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			v.t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			v.t.Errorf("it did not end well: %v\n%s", err, stderr)
-		}
+		must.Want(v.t, cmd.Process.Signal(os.Interrupt), nil)
+		err := cmd.Wait()
+		must.Hold(v.t, err == nil, "it did not end well: %v\n%s", err, stderr)
 	}
 	v.t.Cleanup(func() {
 		v.goOn()
 		v.stop()
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		v.t.Fatalf("%v\n%s", err, stderr)
-	}
+	must.Need(v.t, err == nil, "%v\n%s", err, stderr)
 	v.at = strings.TrimSpace(line)
 	for end := time.Now().Add(time.Minute); !strings.Contains(stderr.String(), "Ctrl-C"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) { // the link was written before the address, but to another pipe
-			v.t.Fatalf("no link is printed:\n%s", stderr)
-		}
+		must.Need(v.t, !time.Now().After(end), "no link is printed:\n%s", stderr) // the link was written before the address, but to another pipe
 	}
 	v.link = doing(v.t, 0, "--data", v.data, "access", "grant", "mia", "--link", "--at", v.at)
 }
@@ -144,9 +135,8 @@ func (v *visit) command(args ...string) (stdout, stderr string) {
 	cmd := exec.Command("jurat", append([]string{"--data", v.data}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = v.dir, &out, &errs
-	if err := cmd.Run(); err != nil {
-		v.t.Fatalf("%v: %v\n%s%s", args, err, &out, &errs)
-	}
+	err := cmd.Run()
+	must.Need(v.t, err == nil, "%v: %v\n%s%s", args, err, &out, &errs)
 	return out.String(), errs.String()
 }
 
@@ -171,9 +161,8 @@ func (v *visit) signInByKeyboard() {
 	v.Screenshot("visit-sign-in")
 	v.Enter("main button")
 	v.Wait(`location.pathname === "/" && document.readyState === "complete"`)
-	if text := v.Text(".who"); !strings.Contains(text, "mia") {
-		v.t.Errorf("signed in as %q", text)
-	}
+	text := v.Text(".who")
+	must.Hold(v.t, strings.Contains(text, "mia"), "signed in as %q", text)
 	v.Screenshot("visit-home")
 }
 
@@ -183,9 +172,8 @@ func (v *visit) tryByKeyboard(example string) (file string) {
 	v.Enter(`.examples form:has([value="` + example + `"]) button`)
 	v.loaded("/submissions/")
 	v.Wait(`document.querySelector("#judged:not([hidden])")`)
-	if text := v.Text("main"); !strings.Contains(text, "unsafe, fails") || !strings.Contains(text, "rules") {
-		v.t.Errorf("no verdict by rules:\n%s", text)
-	}
+	text := v.Text("main")
+	must.Hold(v.t, strings.Contains(text, "unsafe, fails") && strings.Contains(text, "rules"), "no verdict by rules:\n%s", text)
 	v.picture("courtroom", 1280, 1960)
 	v.Screenshot("visit-court")
 	v.Reach(".actions .button")
@@ -211,21 +199,13 @@ func (v *visit) watchAndReload(example string) (court string) {
 	before := browsertest.Eval[[]string](v.Browser, statements)
 	v.Screenshot("visit-live")
 	v.Visit(court)
-	if !browsertest.Eval[bool](v.Browser, live) {
-		v.t.Error("the page does not say that the trial was resumed")
-	}
-	if diff := gocmp.Diff(before, browsertest.Eval[[]string](v.Browser, statements)); diff != "" {
-		v.t.Errorf("after a reload (-before +after):\n%s", diff)
-	}
+	must.Hold(v.t, browsertest.Eval[bool](v.Browser, live), "the page does not say that the trial was resumed")
+	must.Equal(v.t, gocmp.Diff(before, browsertest.Eval[[]string](v.Browser, statements)), "", "after a reload (-before +after):\n")
 	v.goOn()
 	v.Wait(`!(` + live + `)`)
 	end := browsertest.Eval[[]string](v.Browser, statements)
-	if len(end) != 6 {
-		v.t.Fatalf("%d statements: %s", len(end), end)
-	}
-	if diff := gocmp.Diff(before, end[:3]); diff != "" {
-		v.t.Errorf("at the end (-before +after):\n%s", diff)
-	}
+	must.Need(v.t, len(end) == 6, "%d statements: %s", len(end), end)
+	must.Equal(v.t, gocmp.Diff(before, end[:3]), "", "at the end (-before +after):\n")
 	if text := v.Text("#verdict"); !strings.Contains(text, "needs review") || strings.Contains(text, "degraded") {
 		v.t.Errorf("the verdict is %q\n%s", text, v.Text(".bench"))
 	}
@@ -287,9 +267,8 @@ func (v *visit) record() {
 	v.Screenshot("visit-record")
 	trust, _ := v.trust()
 	for _, link := range []string{`.actions [href^="/v1/"]`, `.actions [href$="/bundle"]`} {
-		if out, _ := v.command("verify", "--trust", trust, v.Download(link)); !strings.Contains(out, "PROVED") {
-			v.t.Errorf("%s", out)
-		}
+		out, _ := v.command("verify", "--trust", trust, v.Download(link))
+		must.Hold(v.t, strings.Contains(out, "PROVED"), "%s", out)
 	}
 	v.checkedByOpenSSL(v.Download(`.actions [href$="/openssl"]`))
 }
@@ -306,9 +285,8 @@ func (v *visit) checkedByOpenSSL(archive string) {
 	}
 	check := exec.Command("sh", openssl.Script)
 	check.Dir = folder
-	if out, err := check.CombinedOutput(); err != nil {
-		v.t.Errorf("OpenSSL: %v\n%s", err, out)
-	}
+	out, err := check.CombinedOutput()
+	must.Hold(v.t, err == nil, "OpenSSL: %v\n%s", err, out)
 }
 
 // provedInPortal has the served portal check a case file.
@@ -319,9 +297,8 @@ func (v *visit) provedInPortal(file string) {
 	v.answers("not proved", file)
 	v.Click("#use-servers")
 	v.Wait(`document.querySelector("#fingerprint")`)
-	if _, said := v.command("trust"); !strings.Contains(said, v.Text("#fingerprint")) {
-		v.t.Errorf("the page has the fingerprint %q, the command says %s", v.Text("#fingerprint"), said)
-	}
+	_, said := v.command("trust")
+	must.Hold(v.t, strings.Contains(said, v.Text("#fingerprint")), "the page has the fingerprint %q, the command says %s", v.Text("#fingerprint"), said)
 	v.answers("proved", file)
 	v.Screenshot("visit-portal")
 	v.picture("portal", 1000, 1250)
@@ -365,12 +342,10 @@ func (v *visit) inEveryLanguage(court string) {
 	for _, tt := range []struct{ lang, badge string }{{"ja", "立場変更"}, {"ru", "позиция изменена"}, {"en", "position changed"}} {
 		v.Click(`.bottom a[lang="` + tt.lang + `"]`)
 		v.Wait(`document.documentElement?.lang === "` + tt.lang + `" && document.readyState === "complete"`)
-		if badge := v.Text(".badge.changed"); badge != tt.badge {
-			v.t.Errorf("%s: the badge says %q, want %q", tt.lang, badge, tt.badge)
-		}
-		if wide := browsertest.Eval[int](v.Browser, "document.documentElement.scrollWidth"); wide > 360 {
-			v.t.Errorf("%s: %d wide on a phone", tt.lang, wide)
-		}
+		badge := v.Text(".badge.changed")
+		must.Hold(v.t, badge == tt.badge, "%s: the badge says %q, want %q", tt.lang, badge, tt.badge)
+		wide := browsertest.Eval[int](v.Browser, "document.documentElement.scrollWidth")
+		must.Hold(v.t, wide <= 360, "%s: %d wide on a phone", tt.lang, wide)
 		v.Screenshot("visit-" + tt.lang)
 	}
 	v.Resize(1280, 1000)
@@ -385,9 +360,7 @@ func (v *visit) fromDisk(court string) {
 	page := filepath.Join(v.dir, "verify.html")
 	v.command("portal", "--out", page)
 	v.CutOff()
-	if browsertest.Eval[bool](v.Browser, `fetch("/healthz").then(() => true, () => false)`) {
-		v.t.Fatal("the network is not cut")
-	}
+	must.Need(v.t, !browsertest.Eval[bool](v.Browser, `fetch("/healthz").then(() => true, () => false)`), "the network is not cut")
 	v.stop()
 	asked := len(v.Requests())
 	v.Visit("file://" + page)
@@ -398,9 +371,7 @@ func (v *visit) fromDisk(court string) {
 	v.Screenshot("visit-disk")
 	v.answers("refuted", v.changed(file))
 	for _, address := range v.Requests()[asked:] {
-		if address != "file://"+page && !strings.HasPrefix(address, "blob:null/") {
-			v.t.Errorf("the saved page asked for %s", address)
-		}
+		must.Hold(v.t, address == "file://"+page || strings.HasPrefix(address, "blob:null/"), "the saved page asked for %s", address)
 	}
 }
 
@@ -604,21 +575,17 @@ func firstScreen(t *testing.T, h *hall, b *browsertest.Browser, at string, i int
 		token := doing(t, 0, "--data", h.data, "access", "grant", "Noa Lindqvist", "reviewer", "--reason", "she reviews", "--by", "mia")
 		body, err := json.Marshal(object{"approval_status": "approved_with_modifications", "modified_response": object{"position": c.overruled}, "changes": c.reason})
 		must.Do(t, err)
-		if status, answer := postTo(t, at+"/v1/records/"+judgment+"/reviews", token, "decides", string(body)); status != 201 {
-			t.Fatalf("%d %s", status, answer)
-		}
+		status, answer := postTo(t, at+"/v1/records/"+judgment+"/reviews", token, "decides", string(body))
+		must.Need(t, status == 201, "%d %s", status, answer)
 		b.Visit(court)
 	}
 	if folder := os.Getenv(browsertest.Screenshots); folder != "" {
 		must.Do(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("case%d.png", i+1)), b.Picture(), 0o644))
 	}
-	if seen, whole, _ := strings.Cut(browsertest.Eval[string](b, `(g => g.clientWidth + " of " + g.scrollWidth)(document.querySelector("#grid"))`), " of "); seen != whole {
-		t.Errorf("the table of votes is cut: %s of %s pixels are seen", seen, whole)
-	}
+	seen, whole, _ := strings.Cut(browsertest.Eval[string](b, `(g => g.clientWidth + " of " + g.scrollWidth)(document.querySelector("#grid"))`), " of ")
+	must.Hold(t, seen == whole, "the table of votes is cut: %s of %s pixels are seen", seen, whole)
 	for _, part := range []string{"#verdict", "#because .by", "#because .reason", "#because .rests, #because .unfound", "#because .against", "#grid tfoot", ".proof"} {
 		bottom := browsertest.Eval[float64](b, fmt.Sprintf("document.querySelector(%q)?.getBoundingClientRect().bottom ?? -1", part))
-		if bottom < 0 || bottom > 800 {
-			t.Errorf("%s ends at %.0f, which is not on the first screen", part, bottom)
-		}
+		must.Hold(t, bottom >= 0 && bottom <= 800, "%s ends at %.0f, which is not on the first screen", part, bottom)
 	}
 }

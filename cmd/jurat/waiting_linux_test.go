@@ -24,25 +24,19 @@ func TestWaitingOnATerminal(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{0: slowly(4*patience, finds(jury.SafePass, 90))})
 	text := onTerminal(t, 60, "--data="+s.data, "trial", s.accused, "--config", s.config())
 	drawn := regexp.MustCompile(`\r\x1b\[K([^\r\n]*)`).FindAllStringSubmatch(text, -1)
-	if len(drawn) < 3 {
-		t.Fatalf("a line was drawn %d times:\n%q", len(drawn), text)
-	}
+	must.Need(t, len(drawn) >= 3, "a line was drawn %d times:\n%q", len(drawn), text)
 	waits := 0
 	for i, line := range drawn {
 		if !strings.HasPrefix(line[1], "each juror alone; ") {
 			continue
 		}
 		waits++
-		if columns(line[1]) > 59 {
-			t.Errorf("%q has %d columns", line[1], columns(line[1]))
-		}
+		must.Hold(t, columns(line[1]) <= 59, "%q has %d columns", line[1], columns(line[1]))
 		if i == len(drawn)-1 || !strings.HasPrefix(text[strings.Index(text, line[0])+len(line[0]):], "\r\x1b[K") {
 			t.Errorf("%q is not removed:\n%q", line[1], text)
 		}
 	}
-	if waits < 2 || !strings.Contains(text, "\nVerdict") {
-		t.Errorf("it was renewed %d times:\n%q", waits, text)
-	}
+	must.Hold(t, waits >= 2 && strings.Contains(text, "\nVerdict"), "it was renewed %d times:\n%q", waits, text)
 }
 
 // onTerminal runs a command on a terminal with so many columns, and returns what the terminal got.
@@ -63,9 +57,7 @@ func onTerminal(t *testing.T, width int, args ...string) string {
 		_, _ = io.Copy(&text, screen) // it ends with an error when the program's side is closed
 		got <- strings.ReplaceAll(text.String(), "\r\n", "\n")
 	}()
-	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: program, err: program}); code != 0 {
-		t.Errorf("%q: exit code %d", args, code)
-	}
+	must.Equal(t, run(t.Context(), args, stdio{in: strings.NewReader(""), out: program, err: program}), 0, args)
 	program.Close()
 	return <-got
 }
@@ -86,22 +78,17 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		for _, most := range []int{60, 80, 100} {
 			text := onTerminal(t, most, args...)
 			for line := range strings.Lines(text) {
-				if n := columns(strings.TrimSuffix(line, "\n")); n > most && !strings.HasPrefix(line, "    ") {
-					t.Errorf("%q: %d columns on a terminal of %d: %s", list, n, most, line)
-				}
+				n := columns(strings.TrimSuffix(line, "\n"))
+				must.Hold(t, n <= most || strings.HasPrefix(line, "    "), "%q: %d columns on a terminal of %d: %s", list, n, most, line)
 			}
-			if text == "" || list[0] != "tsa" && !strings.Contains(text, "…") {
-				t.Errorf("%q: nothing is cut on a terminal of %d columns\n%s", list, most, text)
-			}
+			must.Hold(t, text != "" && (list[0] == "tsa" || strings.Contains(text, "…")),
+				"%q: nothing is cut on a terminal of %d columns\n%s", list, most, text)
 		}
-		if wide := strings.TrimSpace(onTerminal(t, 400, args...)); wide != whole {
-			t.Errorf("%q: on a wide terminal\n%s\nwant\n%s", list, wide, whole)
-		}
+		must.Equal(t, strings.TrimSpace(onTerminal(t, 400, args...)), whole, list)
 	}
 	t.Setenv("COLUMNS", "50")
 	for line := range strings.Lines(onTerminal(t, 400, data, "keys")) {
-		if n := columns(strings.TrimSuffix(line, "\n")); n > 50 {
-			t.Errorf("COLUMNS is 50, and here are %d: %s", n, line)
-		}
+		n := columns(strings.TrimSuffix(line, "\n"))
+		must.Hold(t, n <= 50, "COLUMNS is 50, and here are %d: %s", n, line)
 	}
 }
