@@ -6,7 +6,7 @@
 // its canonical form. The fields that this package extracts stand beside it. docs/case.md is the specification.
 //
 // Evidence can also be records that an agent sealed, verified by their submitter (see [FromRecords]): payloads under
-// their digests, and messages derived from them by the rules in docs/format.md. [ReadSealed]
+// their digests, and messages derived from them by the rules in docs/case.md. [ReadSealed]
 // verifies and reads a file of such records.
 //
 // # Agent card

@@ -369,7 +369,7 @@ func isChat(n *convo.Node) bool {
 }
 
 // readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
-// response with another role is shown unchanged, and so are calls of the user, and a message with a model's reasoning. That rule of docs/format.md must not
+// response with another role is shown unchanged, and so are calls of the user, and a message with a model's reasoning. That rule of docs/case.md must not
 // change, because findings about records name messages by number.
 func readChat(n *convo.Node, role Role) (m Message, ok bool) {
 	read, lacks := 0, false
