@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,12 +69,15 @@ func TestUnpackDamaged(t *testing.T) {
 			t.Errorf("%d bytes of %d unpack", i, len(blob))
 		}
 	}
-	if _, err := c.unpack(append(bytes.Clone(blob), blob[2:]...)); err == nil {
+	if _, err := c.unpack(append(bytes.Clone(blob), blob[12:]...)); err == nil {
 		t.Error("a blob of two unpacks")
 	}
-	large := must.Get(c.encoder())(t).text.EncodeAll(make([]byte, 1<<20), []byte{100})
-	if _, err := c.unpack(large); err == nil {
-		t.Error("more than it says unpacks")
+	zeros := make([]byte, 1<<20)
+	for _, parts := range [][2][]byte{{must.Get(c.encoder())(t).EncodeAll(zeros, nil), nil}, {nil, c.rest.Encode(nil, zeros)}} {
+		head := []byte{0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, byte(len(parts[0]))}
+		if _, err := c.unpack(slices.Concat(head, parts[0], parts[1])); err == nil || strings.Contains(err.Error(), "checksum") {
+			t.Errorf("more than it says unpacks: %v", err)
+		}
 	}
 	content := Content(&row)
 	for i := range content {

@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
@@ -174,7 +176,7 @@ type Dictionaries interface {
 
 // Packed is the content of a row as a store keeps it: the payload, the signatures and the time stamps that the record
 // was appended with, compressed together. So one record is read without unpacking another. Signatures and most of a token are
-// random, and among letters would make every letter longer: so they are a zstd frame after that of the payload.
+// random, and among letters would make every letter longer: so they are an S2 block after the zstd frame of the payload.
 type Packed struct {
 	Blob       []byte // nil: it is not packed yet
 	Dictionary int64  // what it is compressed with; 0: without a dictionary; Plain: it is not compressed
@@ -200,6 +202,8 @@ const (
 	maxTimestamps = 1024
 )
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 var errDamagedContent = errors.New("it is damaged: its content is not a record's")
 
 // packer packs and unpacks the rows of a store. It is safe for concurrent use.
@@ -214,26 +218,16 @@ type packer struct {
 type codec struct {
 	n        int64
 	packing  []zstd.EOption
-	encoders sync.Pool // of *encoder: each processor keeps its own, because before each frame one copies what it knows of the dictionary, 256 KiB
+	encoders sync.Pool // of *zstd.Encoder: each processor keeps its own, because before each frame one copies what it knows of the dictionary, 256 KiB
 	opener   *zstd.Decoder
+	rest     *s2.Dict
 }
 
-// An encoder packs one row at a time.
-type encoder struct {
-	text *zstd.Encoder
-	rest *zstd.Encoder // seeks no frequent bytes among those of signatures
-}
-
-func (c *codec) encoder() (*encoder, error) {
-	if e, ok := c.encoders.Get().(*encoder); ok {
+func (c *codec) encoder() (*zstd.Encoder, error) {
+	if e, ok := c.encoders.Get().(*zstd.Encoder); ok {
 		return e, nil
 	}
-	text, err := zstd.NewWriter(nil, c.packing...)
-	if err != nil {
-		return nil, err
-	}
-	rest, err := zstd.NewWriter(nil, append(slices.Clone(c.packing), zstd.WithNoEntropyCompression(true))...)
-	return &encoder{text, rest}, err
+	return zstd.NewWriter(nil, c.packing...)
 }
 
 // pack packs rows with the newest dictionary. Callers pack before they wait for their turn to append; a store packs
@@ -255,8 +249,11 @@ func (c *codec) pack(row *Row) Packed {
 	text, rest := contentOf(row)
 	content := slices.Concat(text, rest)
 	if e, err := c.encoder(); err == nil {
-		blob := e.rest.EncodeAll(rest, e.text.EncodeAll(text, binary.AppendUvarint(make([]byte, 0, len(content)), uint64(len(content)))))
+		frame := e.EncodeAll(text, make([]byte, 0, len(text)))
 		c.encoders.Put(e)
+		head := binary.BigEndian.AppendUint32(make([]byte, 0, 12), crc32.Checksum(content, castagnoli))
+		head = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(head, uint32(len(content))), uint32(len(frame))) //nolint:gosec // below 2^32
+		blob := slices.Concat(head, frame, c.rest.Encode(nil, rest))
 		back, err := c.unpack(blob)
 		if err == nil && bytes.Equal(back, content) && len(blob) < len(content) { // nothing is kept that does not come back as it was
 			return Packed{Blob: blob, Dictionary: c.n, Timestamps: len(row.Timestamps)}
@@ -265,18 +262,27 @@ func (c *codec) pack(row *Row) Packed {
 	return Packed{Blob: content, Dictionary: Plain, Timestamps: len(row.Timestamps)}
 }
 
-// unpack returns the content of a blob: its size, and the frames.
+// unpack returns the content of a blob: a checksum of the content, its size, the size of the frame, the frame, and the block.
 func (c *codec) unpack(blob []byte) ([]byte, error) {
-	size, n := binary.Uvarint(blob)
-	if n <= 0 || size > min(maxContent, uint64(freely+maxRatio*len(blob))) {
+	s := cryptobyte.String(blob)
+	var sum, size, length uint32
+	var frame []byte
+	if !s.ReadUint32(&sum) || !s.ReadUint32(&size) || uint64(size) > min(maxContent, uint64(freely+maxRatio*len(blob))) ||
+		!s.ReadUint32(&length) || !s.ReadBytes(&frame, int(length)) {
 		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(blob), size)
 	}
-	content, err := c.opener.DecodeAll(blob[n:], make([]byte, 0, size))
+	content, err := c.opener.DecodeAll(frame, make([]byte, 0, size))
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	if uint64(len(content)) != size {
-		return nil, fmt.Errorf("it is damaged: it holds %d bytes and says %d", len(content), size)
+	if n, err := s2.DecodedLen(s); err != nil || len(content)+n != int(size) {
+		return nil, fmt.Errorf("it is damaged: it holds other than the %d bytes that it says (%v)", size, err)
+	}
+	if _, err := c.rest.Decode(content[len(content):], s); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+	if content = content[:size]; crc32.Checksum(content, castagnoli) != sum {
+		return nil, errors.New("it is damaged: its checksum is another")
 	}
 	return content, nil
 }
@@ -365,13 +371,14 @@ func (p *packer) read(ctx context.Context, n int64) (*codec, error) {
 	return c, nil
 }
 
-// newCodec makes a codec with a dictionary, which can be any text. Its frames have checksums of their content.
+// newCodec makes a codec with a dictionary, which can be any text.
 func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	if len(dictionary) > MaxDictionary {
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(dictionary), MaxDictionary)
 	}
 	c = &codec{n: n, packing: []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithSingleSegment(true),
-		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach)}}
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach), zstd.WithEncoderCRC(false)},
+		rest: s2.MakeDict(append(make([]byte, s2.MinDictSize), dictionary...), nil)}
 	opening := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxContent), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
 	if n > 0 {
 		c.packing, opening = append(c.packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
