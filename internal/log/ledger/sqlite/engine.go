@@ -399,8 +399,7 @@ func (s *Store) enter(ctx context.Context) error {
 
 // exec takes no context: an interrupted COMMIT or ROLLBACK would leave the transaction open.
 func (s *Store) exec(statement string) error {
-	_, err := s.writer.ExecContext(context.Background(), statement)
-	return translate(err)
+	return s.prepared.Run(context.Background(), storage.Statement{Text: statement})
 }
 
 // retry repeats try while another process has the database locked. After lockTime it returns storage.ErrBusy, and

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -267,56 +268,62 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return c.sql.hashes(c.ctx, c.Writer, indexes)
 }
 
-// Find implements Committed. The last count of a chain, case, actor or subject is its length, because the log counts
-// without gaps.
-func (c committed) Find(q Query) (Found, error) {
+// Find implements Committed.
+func (c committed) Find(q Query) (Found, error) { return c.sql.find(c.ctx, c.Writer, q) }
+
+// find looks for everything in one statement, because each costs more than what it finds. The last count of a chain, case, actor or subject is its
+// length, because the log counts without gaps.
+func (s *SQL) find(ctx context.Context, from Reader, q Query) (Found, error) {
 	found := NewFound()
-	var statements []Statement
+	var texts []string
+	var args []any
+	var notes []func(key string, n int64)
+	look := func(list any, text string, note func(key string, n int64)) {
+		args, notes = append(args, list), append(notes, note)
+		texts = append(texts, fmt.Sprintf(text, len(args)))
+	}
 	if len(q.RecordIDs) > 0 {
-		statements = append(statements, places(q.RecordIDs, found.Places))
+		look(idsOf(q.RecordIDs), `SELECT %[1]d, record_id, idx FROM jurat.records WHERE record_id = ANY($%[1]d::text[])`, func(id string, n int64) { found.Places[id] = n })
 	}
 	if len(q.Chains) > 0 {
-		last := lastOf("text", "records", "chain_id", "chain_seq", "c.value")
-		statements = append(statements, numbers(last, q.Chains, func(id string) string { return id }, found.Chains))
+		look(q.Chains, lastOf("text", "value", "records", "chain_id", "chain_seq", "value"), func(id string, n int64) { found.Chains[id] = n })
 	}
-	tag := c.sql.dialect.TagIn("c.value")
+	tag := s.dialect.TagIn("value")
 	for _, by := range []struct {
 		digests []evidence.Digest
 		found   map[evidence.Digest]int64
 		text    string
 	}{
-		{q.Cases, found.Cases, lastOf("bytea", "records", "case_digest", "case_seq", "c.value")},
-		{q.Actors, found.Actors, lastOf("bytea", "tags", "actor", "actor_seq", tag)},
-		{q.Subjects, found.Subjects, lastOf("bytea", "tags", "subject", "subject_seq", tag)},
+		{q.Cases, found.Cases, lastOf("bytea", "encode(value, 'hex')", "records", "case_digest", "case_seq", "value")},
+		{q.Actors, found.Actors, lastOf("bytea", "encode(value, 'hex')", "tags", "actor", "actor_seq", tag)},
+		{q.Subjects, found.Subjects, lastOf("bytea", "encode(value, 'hex')", "tags", "subject", "subject_seq", tag)},
 	} {
 		if len(by.digests) > 0 {
-			statements = append(statements, numbers(by.text, bytesOf(by.digests), digestIn, by.found))
+			look(bytesOf(by.digests), by.text, func(key string, n int64) {
+				digest, _ := hex.DecodeString(key) // the database has written it
+				by.found[digestIn(digest)] = n
+			})
 		}
 	}
-	return found, c.Run(c.ctx, statements...)
-}
-
-func places(ids []string, found map[string]int64) Statement {
-	return numbers(`SELECT record_id, idx FROM jurat.records WHERE record_id = ANY($1::text[])`, idsOf(ids), func(id ID) string { return string(id) }, found)
-}
-
-// lastOf reads the last number under each value of the list $1, or -1.
-func lastOf(kind, table, name, number, value string) string {
-	return `SELECT c.value, coalesce((SELECT ` + number + ` FROM jurat.` + table + ` WHERE ` + name + ` = ` + value + ` ORDER BY ` + number + ` DESC LIMIT 1), -1)
-		FROM unnest($1::` + kind + `[]) AS c(value)`
-}
-
-// numbers reads a number for each key that has one.
-func numbers[C any, K comparable](text string, list any, key func(C) K, found map[K]int64) Statement {
-	return Statement{Text: text, Args: []any{list}, Row: func(scan Scan) error {
-		var column C
+	if len(texts) == 0 {
+		return found, nil
+	}
+	return found, from.Run(ctx, Statement{Text: strings.Join(texts, ` UNION ALL `), Args: args, Row: func(scan Scan) error {
+		var which int
+		var key ID
 		var n int64
-		err := scan(&column, &n)
-		if n >= 0 {
-			found[key(column)] = n
+		err := scan(&which, &key, &n)
+		if err == nil && n >= 0 {
+			notes[which-1](string(key), n)
 		}
 		return err
-	}}
+	}})
+}
+
+// lastOf reads the last number under each value of a list, or -1. The list is the argument with the number with which the statement is formatted.
+func lastOf(kind, key, table, name, number, value string) string {
+	return `SELECT %[1]d, ` + key + `, coalesce((SELECT ` + number + ` FROM jurat.` + table + ` WHERE ` + name + ` = ` + value + ` ORDER BY ` + number + ` DESC LIMIT 1), -1)
+		FROM unnest($%[1]d::` + kind + `[]) AS c(value)`
 }
 
 // inserters store rows of the tables to which batches add.
@@ -372,10 +379,14 @@ func (s *SQL) put(ctx context.Context, w Writer, head Head, batch *Batch) error 
 	return w.Queue(ctx, statements...)
 }
 
-// tags returns the statements that store the counts of actors and subjects of those rows that have them.
+// tags returns the statements that store the counts of actors and subjects of those rows that have them. A tag is stored with its first count.
 func (s *SQL) tags(rows []Row) (statements []Statement) {
 	var values []any
-	known := map[evidence.Digest]bool{{}: true}
+	first := func(seq int64, tag *evidence.Digest) {
+		if seq == 1 && s.dialect.NewTag != "" {
+			statements = append(statements, Statement{Text: s.dialect.NewTag, Args: []any{tag[:]}})
+		}
+	}
 	for i := range rows {
 		row := &rows[i]
 		if row.Counts.ActorSeq == 0 {
@@ -385,12 +396,8 @@ func (s *SQL) tags(rows []Row) (statements []Statement) {
 		if row.Counts.SubjectSeq > 0 {
 			subjectSeq = row.Counts.SubjectSeq
 		}
-		for _, tag := range []*evidence.Digest{&row.Actor, &row.Counts.Subject} {
-			if !known[*tag] && s.dialect.NewTag != "" {
-				statements = append(statements, Statement{Text: s.dialect.NewTag, Args: []any{tag[:]}})
-			}
-			known[*tag] = true
-		}
+		first(row.Counts.ActorSeq, &row.Actor)
+		first(row.Counts.SubjectSeq, &row.Counts.Subject)
 		values = append(values, row.Index, row.Counts.ActorSeq, subjectSeq, row.Actor[:], optional(row.Counts.Subject))
 	}
 	return append(statements, s.insert.tags.rows(values)...)
@@ -400,11 +407,16 @@ func (s *SQL) tags(rows []Row) (statements []Statement) {
 func (s *SQL) duplicate(ctx context.Context, rows []Row, cause error) error {
 	ctx, cancel := context.WithTimeout(ctx, duplicateTime)
 	defer cancel()
-	ids, found := make([]string, len(rows)), map[string]int64{}
+	ids := make([]string, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].RecordID
 	}
-	err := s.engine.Read(ctx, func(from Reader) error { return from.Run(ctx, places(ids, found)) })
+	var found map[string]int64
+	err := s.engine.Read(ctx, func(from Reader) error {
+		places, err := s.find(ctx, from, Query{RecordIDs: ids})
+		found = places.Places
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("looking for the existing record: %w", err)
 	}
