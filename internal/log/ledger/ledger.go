@@ -471,10 +471,7 @@ func (l *Ledger) mayAppend() error {
 	if l.cfg.Stamper == nil {
 		return fmt.Errorf("%w: no time-stamping authority is configured", ErrReadOnly)
 	}
-	if l.refuse != nil {
-		return l.refuse
-	}
-	return l.InPlace()
+	return l.refuse
 }
 
 // InPlace returns ErrMoved, wrapped, if the files of the log are not where this process opened them.
