@@ -95,7 +95,7 @@ var importRules = []importRule{
 		"a rule juror sees the evidence, and nothing of how acts are kept, and asks no model"},
 	{"jurat/internal/court/juror/model", []string{"jurat/evidence", "jurat/jury", "jurat/internal/court/subject", "jurat/internal/court/juror", "jurat/internal/court/llm", jsonLibrary},
 		"it turns a brief into words and an answer into an opinion, for every vendor's model and every way of calling it"},
-	{"jurat/internal/log/ledger/storage", []string{"jurat/evidence", "jurat/internal/kit/fault", "jurat/evidence/operator", "jurat/internal/kit/plural", logHashing, "github.com/klauspost/compress/zstd", "golang.org/x/crypto/cryptobyte", "golang.org/x/crypto/cryptobyte/asn1"},
+	{"jurat/internal/log/ledger/storage", []string{"jurat/evidence", "jurat/internal/kit/fault", "jurat/evidence/operator", "jurat/internal/kit/plural", logHashing, "github.com/klauspost/compress/s2", "github.com/klauspost/compress/zstd", "golang.org/x/crypto/cryptobyte", "golang.org/x/crypto/cryptobyte/asn1"},
 		"it says what a database keeps of a log, and knows neither database nor ledger"},
 	{"jurat/internal/log/ledger/brief", []string{"jurat/evidence", "jurat/internal/kit/fault", "jurat/jury", "jurat/internal/log/ledger/storage", "jurat/internal/court/subject", jsonLibrary},
 		"what a list shows, and what names what, is read beside the payloads, and seals nothing"},
