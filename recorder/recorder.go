@@ -33,10 +33,8 @@ type Refusal = relay.Refusal
 type Recorder struct {
 	options   Options
 	recording *recording.Recorder
-	transport *relay.Transport
-	handler   *relay.Handler // nil: there are no upstreams
-	relayed   relay.Options
-	front     http.Handler // what serves
+	relay     *relay.Relay
+	front     http.Handler // what serves; nil: there are no upstreams
 	here      string       // what marks an agent that this process names
 	release   func() error // of the installation
 }
@@ -89,7 +87,7 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 	if err != nil {
 		return nil, err
 	}
-	err = r.relay(secret)
+	err = r.passing(secret)
 	if err == nil && o.A2A != nil && o.A2A.RewriteCard != "" {
 		err = r.recording.Remark(ctx, settings, "the agent's card is handed out with the origin "+o.A2A.RewriteCard+", and without its signatures")
 	}
@@ -102,31 +100,25 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 // Folder is where the recorders of a data folder keep what is under way.
 func Folder(data string) string { return filepath.Join(data, "recorder") }
 
-// relay makes the handler and the transport.
-func (r *Recorder) relay(secret []byte) (err error) {
+// passing makes what passes calls on.
+func (r *Recorder) passing(secret []byte) (err error) {
 	o := relay.Options{Mode: r.options.Mode, Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf,
 		Log: r.options.Log}
-	r.relayed = o
 	if o.Root, o.Upstreams, err = r.options.upstreams(); err != nil {
 		return err
 	}
-	if r.options.Upstreams == nil && o.Root == "" {
-		r.transport, err = relay.NewTransport(http.DefaultTransport, r.recording, o)
+	if r.relay, err = relay.New(r.recording, o); err != nil || r.options.Upstreams == nil && o.Root == "" {
 		return err
 	}
-	if r.handler, err = relay.New(r.recording, o); err != nil {
-		return err
-	}
-	r.transport, r.front = r.handler.Transport(), r.handler
-	if agent := r.options.A2A; agent != nil {
-		r.front, err = agent.front(r.handler, o.Upstreams[o.Root].Base)
+	if r.front = r.relay; r.options.A2A != nil {
+		r.front, err = r.options.A2A.front(r.relay, o.Upstreams[o.Root].Base)
 	}
 	return err
 }
 
 // Handler returns the proxy. It panics if the options name no upstreams.
 func (r *Recorder) Handler() http.Handler {
-	if r.handler == nil {
+	if r.front == nil {
 		panic("recorder: Handler: Options.Upstreams names no provider to lead to")
 	}
 	return r.front
@@ -147,18 +139,18 @@ func (r *Recorder) Pipe(o PipeOptions) (*Pipe, error) {
 	if err := evidence.CheckName(o.Origin); err != nil {
 		return nil, fmt.Errorf("recorder: Pipe: Origin: %w", err)
 	}
-	return relay.NewPipe(r.recording, r.relayed, o)
+	return r.relay.Pipe(o), nil
 }
 
 // Transport returns a transport that records each call, and has next make it. If next is nil, a transport makes the calls that passes bytes as they are:
 // unlike Go's default transport, it asks for no compression that the program did not ask for.
 func (r *Recorder) Transport(next http.RoundTripper) http.RoundTripper {
-	return &transport{r, r.transport.With(next)}
+	return &transport{r, r.relay.Transport(next)}
 }
 
 type transport struct {
 	recorder *Recorder
-	next     *relay.Transport
+	next     http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -238,7 +230,7 @@ func (r *Recorder) Close(ctx context.Context) error { return r.Stop(ctx, "") }
 
 // Stop does what Close does, and seals why.
 func (r *Recorder) Stop(ctx context.Context, reason string) error {
-	err := errors.Join(r.transport.Wait(ctx), r.recording.Close(ctx, cmp.Or(reason, "it was closed")))
+	err := errors.Join(r.relay.Wait(ctx), r.recording.Close(ctx, cmp.Or(reason, "it was closed")))
 	return errors.Join(err, r.release())
 }
 

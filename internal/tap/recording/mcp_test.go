@@ -26,7 +26,7 @@ import (
 // session has a client say lines, each of which the server answers with one line, and returns what the client heard.
 func session(t *testing.T, d *desk, server string, exchanges ...[2]string) (heard string, err error) {
 	t.Helper()
-	p := must.Get(relay.NewPipe(d.recorder, relay.Options{Mode: d.recorder.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:sums", Server: server, Chain: "s1"}))(t)
+	p := must.Get(relay.New(d.recorder, relay.Options{Mode: d.recorder.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}))(t).Pipe(relay.PipeOptions{Origin: "stdio:sums", Server: server, Chain: "s1"})
 	var asks strings.Builder
 	toServer, fromClient := io.Pipe()
 	fromServer, answer := io.Pipe()
@@ -315,7 +315,7 @@ func TestDamagedMemoryOfTools(t *testing.T) {
 func TestUnsealedToolUse(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, nil)
-	p := must.Get(relay.NewPipe(d.recorder, relay.Options{Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:sums", Chain: "s1"}))(t)
+	p := must.Get(relay.New(d.recorder, relay.Options{Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}))(t).Pipe(relay.PipeOptions{Origin: "stdio:sums", Chain: "s1"})
 	toServer, fromClient := io.Pipe()
 	fromServer, answer := io.Pipe()
 	go func() {

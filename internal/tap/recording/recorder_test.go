@@ -146,7 +146,7 @@ type desk struct {
 	t        *testing.T
 	log      *shelf
 	recorder *Recorder
-	relay    *relay.Handler
+	relay    *relay.Relay
 	server   *httptest.Server
 	asked    int              // by the provider
 	busy     atomic.Int32     // how many calls the provider refuses

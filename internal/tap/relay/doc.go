@@ -1,5 +1,5 @@
 // Package relay passes HTTP calls on to model providers unchanged, and shows a copy of them to a witness. A recorder is built on it; the package itself
-// seals nothing. [Handler] is the form for a proxy, [NewTransport] the form for a program that makes the calls itself. Both read through one [passage]: what
+// seals nothing. A [Relay] is a handler for a proxy, and a transport for a program that makes the calls itself. Both read through one [passage]: what
 // it reads from the provider goes into a spool and through a finder before the client gets it.
 //
 // # Bytes are copied, never framed again
@@ -22,7 +22,7 @@
 // decoder runs in step with the copy. A compressed byte passes once everything that can be decoded up to it may pass. Writers of events flush after each
 // event, so that costs no time. Where the copy cannot be decoded, the last 512 bytes are held.
 //
-// In open mode nothing is held, and End is called afterwards in a goroutine of its own. Handler.Wait waits for those.
+// In open mode nothing is held, and End is called afterwards in a goroutine of its own. Relay.Wait waits for those.
 //
 // # A pipe is passed line by line
 //

@@ -24,41 +24,6 @@ import (
 	"jurat/internal/kit/fault"
 )
 
-// A Handler passes on the requests that it serves. It is safe for concurrent use.
-type Handler struct {
-	*relay
-	next       http.RoundTripper
-	wantsToken sync.Once // is logged
-}
-
-// New returns a handler that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and
-// /r/TOKEN/NAME/…, with a token that tells the witness which agent calls.
-func New(witness Witness, o Options) (*Handler, error) {
-	if len(o.Upstreams) == 0 {
-		return nil, errors.New("relay: at least one upstream is needed")
-	}
-	if _, known := o.Upstreams[o.Root]; o.Root != "" && !known {
-		return nil, fmt.Errorf("relay: every path is to lead to %q, which is no upstream", o.Root)
-	}
-	for name, upstream := range o.Upstreams {
-		if err := upstream.Check(name); err != nil {
-			return nil, err
-		}
-	}
-	r, err := newRelay(witness, o)
-	if err != nil {
-		return nil, err
-	}
-	h := &Handler{relay: r, next: o.Next}
-	if h.next == nil {
-		h.next = newTransport()
-	}
-	return h, nil
-}
-
-// Transport returns a transport with the handler's witness, options and room for copies. The handler's Wait waits for its calls too.
-func (h *Handler) Transport() *Transport { return (&Transport{relay: h.relay}).With(nil) }
-
 // newTransport returns a transport that passes bytes as they are.
 func newTransport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -70,20 +35,20 @@ func newTransport() http.RoundTripper {
 }
 
 // ServeHTTP passes one request on. It panics with http.ErrAbortHandler, which breaks the connection off, where an answer must not end well.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	p, out, err := h.admit(w, req)
+func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	p, out, err := r.admit(w, req)
 	if err != nil {
-		h.refuse(w, err)
+		r.refuse(w, err)
 		return
 	}
 	defer p.Close()
-	if err := h.pass(w, p, out); err != nil {
+	if err := r.pass(w, p, out); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
 
 // refuse answers instead of the provider.
-func (h *Handler) refuse(w http.ResponseWriter, err error) {
+func (r *Relay) refuse(w http.ResponseWriter, err error) {
 	refusal, is := errors.AsType[*Refusal](err)
 	if !is {
 		panic(http.ErrAbortHandler) // the client broke off its request
@@ -91,14 +56,14 @@ func (h *Handler) refuse(w http.ResponseWriter, err error) {
 	if refusal.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
-	h.say(w, refusal.Status, "recorder_refused", refusal.Reason)
+	r.say(w, refusal.Status, "recorder_refused", refusal.Reason)
 }
 
 // retryAfter is after how many seconds a client may try again.
 const retryAfter = 5
 
 // say answers in the form that providers use, so that SDKs show the message.
-func (h *Handler) say(w http.ResponseWriter, status int, code, message string) {
+func (r *Relay) say(w http.ResponseWriter, status int, code, message string) {
 	type body struct {
 		Type    string `json:"type"`
 		Code    string `json:"code"`
@@ -114,24 +79,24 @@ func (h *Handler) say(w http.ResponseWriter, status int, code, message string) {
 }
 
 // admit reads a request, shows it to the witness, and returns it as the provider gets it.
-func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *http.Request, error) {
+func (r *Relay) admit(w http.ResponseWriter, req *http.Request) (*passage, *http.Request, error) {
 	header, err := endToEnd(req.Header)
 	if err != nil {
 		return nil, nil, refuse(http.StatusBadRequest, "%v", err)
 	}
-	t, err := h.routeOf(req)
+	t, err := r.routeOf(req)
 	if err != nil {
 		return nil, nil, err
 	}
-	call, err := h.call(req, header, &t)
+	call, err := r.call(req, header, &t)
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := h.request(w, req, call)
+	body, err := r.request(w, req, call)
 	if err != nil {
 		return nil, nil, errors.Join(err, call.Request.release())
 	}
-	p, err := h.begin(req.Context(), call)
+	p, err := r.begin(req.Context(), call)
 	if err != nil {
 		return nil, nil, errors.Join(err, call.Request.release())
 	}
@@ -139,47 +104,47 @@ func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *ht
 	p.cancel = cancel
 	p.from = askedAt(req)
 	p.http10 = !req.ProtoAtLeast(1, 1)
-	p.watch(h.Drain)
-	return p, h.outgoing(ctx, req, header, t, call, body), nil
+	p.watch(r.Drain)
+	return p, r.outgoing(ctx, req, header, t, call, body), nil
 }
 
 // pass asks the provider and passes its answer on. After an error, the connection must be broken off.
-func (h *Handler) pass(w http.ResponseWriter, p *passage, out *http.Request) error {
+func (r *Relay) pass(w http.ResponseWriter, p *passage, out *http.Request) error {
 	early := &informational{w: w}
-	answer, err := p.ask(h.next, out.WithContext(httptrace.WithClientTrace(out.Context(), &httptrace.ClientTrace{Got1xxResponse: early.got})))
+	answer, err := p.ask(r.Next, out.WithContext(httptrace.WithClientTrace(out.Context(), &httptrace.ClientTrace{Got1xxResponse: early.got})))
 	early.stop()
 	switch {
 	case err == nil && answer.StatusCode == http.StatusSwitchingProtocols:
-		return h.upgraded(w, answer)
+		return r.upgraded(w, answer)
 	case err == nil && answer.StatusCode == http.StatusUnauthorized && p.call.Speaks == MCP:
-		h.wantsToken.Do(func() {
+		r.wantsToken.Do(func() {
 			what := "a client's call without a valid token (401). Clients cannot sign in through a recorder, since tokens are for the server's own address: " + doSignIn
 			if p.call.Custody {
 				what = "the recorder's token (401): get another one, and start the recorder again"
 			}
-			h.Log.Warn("relay: the server refuses "+what, "server", p.call.Origin)
+			r.Log.Warn("relay: the server refuses "+what, "server", p.call.Origin)
 		})
-		return h.answer(w, p, answer)
+		return r.answer(w, p, answer)
 	case err == nil:
-		return h.answer(w, p, answer)
+		return r.answer(w, p, answer)
 	case p.recorded != nil || p.caller.Err() != nil:
 		return err
 	}
 	if astray, is := errors.AsType[*astrayError](err); is {
-		h.say(w, http.StatusBadGateway, "recorder_refused", astray.Error()+", so it is not handed out: "+notAstray)
+		r.say(w, http.StatusBadGateway, "recorder_refused", astray.Error()+", so it is not handed out: "+notAstray)
 		return nil
 	}
-	h.say(w, http.StatusBadGateway, "upstream_unreachable", fmt.Sprintf("%s gave no answer: %v", p.call.Upstream, err))
+	r.say(w, http.StatusBadGateway, "upstream_unreachable", fmt.Sprintf("%s gave no answer: %v", p.call.Upstream, err))
 	return nil
 }
 
 // call describes the request, and takes from its header what the provider must not get.
-func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, error) {
+func (r *Relay) call(req *http.Request, header http.Header, t *route) (*Call, error) {
 	token, chain, err := identity(header, t.token)
 	if err != nil {
 		return nil, err
 	}
-	caller, err := h.caller(req, token)
+	caller, err := r.caller(req, token)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +152,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 		t.query = t.upstream.keep(header, t.query)
 		t.force = false
 	}
-	call, err := h.described(Call{Vantage: evidence.Proxy, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: cmp.Or(t.upstream.Speaks, Models),
+	call, err := r.described(Call{Vantage: evidence.Proxy, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: cmp.Or(t.upstream.Speaks, Models),
 		Method: req.Method, Path: t.path, Token: token, Chain: chain, Custody: t.upstream.custody(), Upgrade: upgradeOf(req.Header)}, header, t.query)
 	if err != nil {
 		return nil, err
@@ -197,12 +162,12 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 }
 
 // caller returns who calls, for the room that its copies may take: an agent by its token, or else the address that asks. It refuses a token that is nobody's.
-func (h *Handler) caller(req *http.Request, token string) (string, error) {
+func (r *Relay) caller(req *http.Request, token string) (string, error) {
 	agent := ""
-	if h.AgentOf != nil {
-		limited, cancel := context.WithTimeout(req.Context(), h.EndTimeout)
+	if r.AgentOf != nil {
+		limited, cancel := context.WithTimeout(req.Context(), r.EndTimeout)
 		defer cancel()
-		err := fault.Guard(func() (err error) { agent, err = h.AgentOf(limited, token); return err })
+		err := fault.Guard(func() (err error) { agent, err = r.AgentOf(limited, token); return err })
 		if refusal, is := errors.AsType[*Refusal](err); is {
 			return "", refusal
 		}
@@ -236,10 +201,10 @@ func networkOf(hostPort string) string {
 }
 
 // request reads the body of a request, and returns the body to send.
-func (h *Handler) request(w http.ResponseWriter, req *http.Request, call *Call) (io.Reader, error) {
+func (r *Relay) request(w http.ResponseWriter, req *http.Request, call *Call) (io.Reader, error) {
 	control := http.NewResponseController(w)
-	from := &hurried{from: req.Body, control: control, began: time.Now(), patience: h.BodyTimeout}
-	body, err := h.read(from, call)
+	from := &hurried{from: req.Body, control: control, began: time.Now(), patience: r.BodyTimeout}
+	body, err := r.read(from, call)
 	from.over = true
 	_ = control.SetReadDeadline(time.Time{}) // of the body alone; some writers have none
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -277,7 +242,7 @@ func (h *hurried) Read(p []byte) (int, error) {
 }
 
 // outgoing returns the request that the provider gets.
-func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.Header, t route, call *Call, body io.Reader) *http.Request {
+func (r *Relay) outgoing(ctx context.Context, req *http.Request, header http.Header, t route, call *Call, body io.Reader) *http.Request {
 	onward(header, req.Header, call.Upgrade)
 	if _, sent := header["User-Agent"]; !sent {
 		header["User-Agent"] = []string{""} // or Go would send its own
@@ -310,7 +275,7 @@ func names(lines []string, wanted string) bool {
 }
 
 // answer passes the provider's answer on.
-func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Response) error {
+func (r *Relay) answer(w http.ResponseWriter, p *passage, answer *http.Response) error {
 	announced := len(answer.Trailer)
 	header := w.Header()
 	for name, values := range answer.Header {
@@ -431,37 +396,23 @@ func (i *informational) stop() {
 	i.over = true
 }
 
-// A Transport is the form for a program that makes the calls itself. It is safe for concurrent use.
-type Transport struct {
-	*relay
-	next http.RoundTripper
-}
-
-// NewTransport returns a transport that shows each call to a witness, and has next make it. Options.Upstreams, Next and Drain do not count: a
-// call goes where the program sends it, and is one of [Models].
-func NewTransport(next http.RoundTripper, witness Witness, o Options) (*Transport, error) {
-	if next == nil {
-		return nil, errors.New("relay: a transport that makes the calls is needed")
-	}
-	r, err := newRelay(witness, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Transport{relay: r, next: next}, nil
-}
-
-// With returns a transport that has another make the calls, or one that passes bytes as they are if next is nil. Both show calls to the same witness, and
-// have the same room for copies.
-func (t *Transport) With(next http.RoundTripper) *Transport {
+// Transport returns a transport for a program that makes the calls itself: each goes where the program sends it, is one of [Models], and next makes it, or a
+// transport that passes bytes as they are if next is nil. Its errors are a *Refusal if the call was not made, and one that wraps ErrNotRecorded if it was made
+// and could not be recorded. The answer's body fails with such an error in place of its end.
+func (r *Relay) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = newTransport()
 	}
-	return &Transport{relay: t.relay, next: next}
+	return &transport{r, next}
 }
 
-// RoundTrip makes one call. It returns a *Refusal if the call was not made, and an error that wraps ErrNotRecorded if it was made and could not be recorded.
-// The answer's body fails with such an error in place of its end.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+type transport struct {
+	*Relay
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer, err := t.roundTrip(req)
 	if err != nil && req.Body != nil {
 		err = errors.Join(err, req.Body.Close())
@@ -469,7 +420,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
+func (t *transport) roundTrip(req *http.Request) (*http.Response, error) {
 	came := canonical(req.Header)
 	header, err := endToEnd(came)
 	if err != nil {
@@ -504,7 +455,7 @@ func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
+func (t *transport) call(req *http.Request, header http.Header) (*Call, error) {
 	token, chain, err := identity(header, "")
 	if err != nil {
 		return nil, err
@@ -514,7 +465,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 }
 
 // described adds to a call what its header and its query say, as the provider gets them. It refuses what cannot be recorded.
-func (r *relay) described(c Call, header http.Header, query string) (*Call, error) {
+func (r *Relay) described(c Call, header http.Header, query string) (*Call, error) {
 	if r.Mode == Closed && c.Upgrade != "" {
 		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so nothing is sent; use HTTP without an upgrade", c.Upgrade)
 	}
@@ -527,7 +478,7 @@ func (r *relay) described(c Call, header http.Header, query string) (*Call, erro
 	return &c, nil
 }
 
-func (t *Transport) request(req *http.Request, call *Call) (io.ReadCloser, error) {
+func (t *transport) request(req *http.Request, call *Call) (io.ReadCloser, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		call.Request.seal()
 		return req.Body, nil
@@ -567,7 +518,7 @@ func carriesHTTP(protocol string) bool {
 }
 
 // upgraded passes bytes both ways after the provider has changed the protocol. Nothing of them is kept.
-func (h *Handler) upgraded(w http.ResponseWriter, answer *http.Response) error {
+func (r *Relay) upgraded(w http.ResponseWriter, answer *http.Response) error {
 	provider, is := answer.Body.(io.ReadWriteCloser)
 	if !is {
 		return errors.New("the provider changed the protocol, and its connection cannot be written to")

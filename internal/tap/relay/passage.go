@@ -17,7 +17,7 @@ import (
 // A passage is one call on its way. Its Read reads from the provider, keeps a copy, and returns what the client may have. It returns io.EOF
 // only after the witness has recorded the call, and ErrNotRecorded if that failed.
 type passage struct {
-	r        *relay
+	r        *Relay
 	call     *Call
 	exchange Exchange        // nil if Begin failed in open mode
 	caller   context.Context // ends when the client leaves
@@ -44,7 +44,7 @@ type passage struct {
 }
 
 // begin shows a call to the witness. It fails with a *Refusal if the call must not be forwarded.
-func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
+func (r *Relay) begin(ctx context.Context, call *Call) (*passage, error) {
 	exchange, err := r.beginning(ctx, call)
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		return nil, refusal
@@ -57,7 +57,7 @@ func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
 }
 
 // beginning has the witness begin an exchange. In open mode, a call passes without one if the witness fails, but not if it refuses the call.
-func (r *relay) beginning(ctx context.Context, call *Call) (exchange Exchange, err error) {
+func (r *Relay) beginning(ctx context.Context, call *Call) (exchange Exchange, err error) {
 	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
 	defer cancel()
 	err = fault.Guard(func() (err error) {
@@ -80,7 +80,7 @@ func (r *relay) beginning(ctx context.Context, call *Call) (exchange Exchange, e
 
 // ending has the witness end an exchange. Closed mode waits for it, and returns why it failed; open mode does not, and calls done afterwards. ctx ends nothing
 // before the time for that is over.
-func (r *relay) ending(ctx context.Context, call *Call, exchange Exchange, outcome *Outcome, done func()) error {
+func (r *Relay) ending(ctx context.Context, call *Call, exchange Exchange, outcome *Outcome, done func()) error {
 	end := func() error {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.EndTimeout)
 		defer cancel()
@@ -102,7 +102,7 @@ func (r *relay) ending(ctx context.Context, call *Call, exchange Exchange, outco
 }
 
 // read reads the body of a request into the spool, and returns the body to send. In open mode, the rest of it may still be to come.
-func (r *relay) read(body io.Reader, call *Call) (io.Reader, error) {
+func (r *Relay) read(body io.Reader, call *Call) (io.Reader, error) {
 	left, err := call.Request.read(body)
 	call.Request.seal()
 	switch {
@@ -118,12 +118,12 @@ func (r *relay) read(body io.Reader, call *Call) (io.Reader, error) {
 }
 
 // missed tells the witness of a call without a record.
-func (r *relay) missed(call *Call, why error) {
+func (r *Relay) missed(call *Call, why error) {
 	r.guarded("telling that a call was missed", call, func() { r.witness.Missed(call, why) })
 }
 
 // guarded reports whether something was done without a panic, such as reading hostile bytes: the call goes on in any case.
-func (r *relay) guarded(what string, call *Call, do func()) bool {
+func (r *Relay) guarded(what string, call *Call, do func()) bool {
 	err := fault.Guard(func() error { do(); return nil })
 	if err != nil {
 		r.Log.Error("relay: "+what, "call", call.ID, "error", err)

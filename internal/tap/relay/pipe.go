@@ -26,7 +26,7 @@ import (
 // an answer: a notification, an answer that nobody waits for, what can be read in no way or in more than one. So in closed mode no line passes
 // that is in no record, but for those that are only counted, see onlyCounted. Lines keep their order.
 type Pipe struct {
-	*relay
+	*Relay
 	about          PipeOptions
 	client, server *side
 	calls          sync.WaitGroup // being recorded
@@ -55,18 +55,14 @@ type PipeOptions struct {
 // of the call, or the next one, counts them.
 var onlyCounted = map[string]bool{"ping": true, "notifications/progress": true, "notifications/message": true}
 
-// NewPipe returns a pipe that shows each call to a witness. Of the options it needs the mode, the folder, the limits and the key.
-func NewPipe(witness Witness, o Options, about PipeOptions) (*Pipe, error) {
-	r, err := newRelay(witness, o)
-	if err != nil {
-		return nil, err
-	}
+// Pipe returns a pipe before one server.
+func (r *Relay) Pipe(about PipeOptions) *Pipe {
 	about.Server = r.fingerprint(about.Server)
-	p := &Pipe{relay: r, about: about, tally: tally{}}
+	p := &Pipe{Relay: r, about: about, tally: tally{}}
 	p.live, p.stop = context.WithCancelCause(context.Background())
 	p.client, p.server = newSide(p, "client"), newSide(p, "server")
 	p.client.other, p.server.other = p.server, p.client
-	return p, nil
+	return p
 }
 
 // A side is one of the two that speak.
@@ -330,7 +326,7 @@ type line struct {
 }
 
 // free gives a line's copy back, once nobody else needs it.
-func (r *relay) free(l *line) {
+func (r *Relay) free(l *line) {
 	if l.refs.Add(-1) > 0 {
 		return
 	}
@@ -525,7 +521,7 @@ func (t tally) with(q *question) (list []string) {
 }
 
 // show tells the witness that a call begins.
-func (r *relay) show(q *question) (err error) {
+func (r *Relay) show(q *question) (err error) {
 	defer close(q.began)
 	if q.exchange, err = r.beginning(context.Background(), q.call); err != nil {
 		return notRecorded(err)
@@ -534,7 +530,7 @@ func (r *relay) show(q *question) (err error) {
 }
 
 // recorded tells the witness how a call ended. Closed mode waits for it.
-func (r *relay) recorded(q *question, o *Outcome) error {
+func (r *Relay) recorded(q *question, o *Outcome) error {
 	if q.exchange == nil {
 		r.freeAll(q)
 		return nil
@@ -549,7 +545,7 @@ func (r *relay) recorded(q *question, o *Outcome) error {
 }
 
 // response fills in the answer: its line or, of a batch, a copy of its lines.
-func (r *relay) response(q *question, o *Outcome) error {
+func (r *Relay) response(q *question, o *Outcome) error {
 	if len(q.answers) == 0 {
 		return nil
 	}
@@ -571,7 +567,7 @@ func (r *relay) response(q *question, o *Outcome) error {
 }
 
 // freeAll gives the copies of a call back.
-func (r *relay) freeAll(q *question) {
+func (r *Relay) freeAll(q *question) {
 	r.free(q.line)
 	for _, l := range q.answers {
 		r.free(l)

@@ -56,10 +56,7 @@ func newTalk(t *testing.T, change func(*Options)) *talk {
 	if change != nil {
 		change(&o)
 	}
-	var err error
-	if k.pipe, err = NewPipe(k.recorder, o, PipeOptions{Origin: "stdio:test", Server: "s", Chain: "c"}); err != nil {
-		t.Fatal(err)
-	}
+	k.pipe = must.Get(New(k.recorder, o))(t).Pipe(PipeOptions{Origin: "stdio:test", Server: "s", Chain: "c"})
 	clientOut, clientIn := io.Pipe() // what the client says
 	serverOut, serverIn := io.Pipe()
 	toClient, fromServer := io.Pipe()
@@ -391,7 +388,7 @@ func TestPipeLargeBodies(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			p := must.Get(NewPipe(ignoring{witness}, o, PipeOptions{Origin: "stdio:test"}))(t)
+			p := must.Get(New(ignoring{witness}, o))(t).Pipe(PipeOptions{Origin: "stdio:test"})
 			line := func(begin string) io.Reader {
 				return io.MultiReader(strings.NewReader(begin), io.LimitReader(repeat([]byte("0123456789abcdef")), size), strings.NewReader("\"}}\n"))
 			}
@@ -438,7 +435,7 @@ func FuzzPipe(f *testing.F) {
 			o.Mode = Open
 		}
 		w := newRecorder()
-		p := must.Get(NewPipe(w, o, PipeOptions{Origin: "stdio:test"}))(t)
+		p := must.Get(New(w, o))(t).Pipe(PipeOptions{Origin: "stdio:test"})
 		toServer, fromClient := io.Pipe()
 		var heard bytes.Buffer
 		got := make(chan struct{})

@@ -341,7 +341,7 @@ func (c *Call) MCPVersion() string {
 }
 
 // sessionIn returns a fingerprint of the session of MCP that a header names; "": none. Who knows a session's id can speak in it, so it is a secret.
-func (r *relay) sessionIn(speaks *Protocol, header http.Header) string {
+func (r *Relay) sessionIn(speaks *Protocol, header http.Header) string {
 	id := header.Get("Mcp-Session-Id")
 	if speaks != MCP || id == "" {
 		return ""

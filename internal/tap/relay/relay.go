@@ -22,9 +22,9 @@ import (
 	"jurat/internal/tap/observe"
 )
 
-// Options set up a Handler or a transport.
+// Options set up a Relay.
 type Options struct {
-	// Upstreams are the providers, by the first element of the path. For a handler only, and at least one.
+	// Upstreams are the providers to which it leads as a handler, by the first element of the path.
 	Upstreams map[string]Upstream
 	// Root is the name of the upstream to which every path leads, as it stands. "": a path begins with the name of its upstream.
 	Root string
@@ -58,7 +58,7 @@ type Options struct {
 	// Hosts are names, in lower case, by which clients on this machine may ask, beside localhost and addresses: those under which a reverse proxy on
 	// this machine is known.
 	Hosts []string
-	// Next asks the providers. If nil, a transport that neither compresses nor retries. NewTransport takes it as an argument instead.
+	// Next asks the providers. If nil, a transport that neither compresses nor retries.
 	Next http.RoundTripper
 	// Log is told of what nobody else is told of. If nil, slog.Default().
 	Log *slog.Logger
@@ -107,16 +107,18 @@ func (Secret) LogValue() slog.Value         { return slog.StringValue("(secret)"
 
 var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
-// relay is what a handler and a transport have in common.
-type relay struct {
+// A Relay passes calls on, and shows each to a witness: those that it serves as a handler, those of a program through its Transport, and those of a Pipe. All
+// share the room for copies. It is safe for concurrent use.
+type Relay struct {
 	Options
-	witness Witness
-	spool   *spool
-	late    sync.WaitGroup // calls of End in open mode
+	witness    Witness
+	spool      *spool
+	late       sync.WaitGroup // calls of End in open mode
+	wantsToken sync.Once      // is logged
 }
 
 // Wait returns when End has returned for all calls of open mode, or with the context's error.
-func (r *relay) Wait(ctx context.Context) error {
+func (r *Relay) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		r.late.Wait()
@@ -130,7 +132,17 @@ func (r *relay) Wait(ctx context.Context) error {
 	}
 }
 
-func newRelay(witness Witness, o Options) (*relay, error) {
+// New returns a relay that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and /r/TOKEN/NAME/…, with a
+// token that tells the witness which agent calls.
+func New(witness Witness, o Options) (*Relay, error) {
+	if _, known := o.Upstreams[o.Root]; o.Root != "" && !known {
+		return nil, fmt.Errorf("relay: every path is to lead to %q, which is no upstream", o.Root)
+	}
+	for name, upstream := range o.Upstreams {
+		if err := upstream.Check(name); err != nil {
+			return nil, err
+		}
+	}
 	if witness == nil {
 		return nil, errors.New("relay: a witness is needed")
 	}
@@ -146,10 +158,13 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if o.Next == nil {
+		o.Next = newTransport()
+	}
 	if err := private(o.Folder); err != nil {
 		return nil, err
 	}
-	return &relay{Options: o, witness: witness, spool: &spool{folder: o.Folder, perBody: o.MemoryPerBody, memory: mostInMemory, cap: o.Cap}}, nil
+	return &Relay{Options: o, witness: witness, spool: &spool{folder: o.Folder, perBody: o.MemoryPerBody, memory: mostInMemory, cap: o.Cap}}, nil
 }
 
 // private makes a folder that nobody else can read, and refuses one that others can.

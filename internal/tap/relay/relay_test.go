@@ -135,7 +135,7 @@ func (r *recorder) last(t *testing.T, n int) *seen {
 type proxied struct {
 	*recorder
 	provider, relay *httptest.Server
-	handler         *Handler
+	handler         *Relay
 	folder          string
 	client          *http.Client
 }

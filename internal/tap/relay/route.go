@@ -47,7 +47,7 @@ func refuse(status int, format string, args ...any) error {
 }
 
 // routeOf finds where a request goes. It fails with a *Refusal.
-func (r *relay) routeOf(req *http.Request) (route, error) {
+func (r *Relay) routeOf(req *http.Request) (route, error) {
 	if req.Method == http.MethodConnect || req.Method == http.MethodTrace {
 		return route{}, refuse(http.StatusMethodNotAllowed, "the method %s is not passed on", req.Method)
 	}
@@ -80,7 +80,7 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 }
 
 // divided returns the token in a path, the name of the upstream, and what follows it.
-func (r *relay) divided(path string) (token, name, rest string) {
+func (r *Relay) divided(path string) (token, name, rest string) {
 	rest = path[1:]
 	if r.Root != "" {
 		return "", r.Root, rest
@@ -136,7 +136,7 @@ func checkPath(path string) error {
 // checkBrowser refuses a page in a browser: what it sends would be sealed as an agent's, and asked with a key that the relay keeps. Browsers say that a page
 // is of another site, by Sec-Fetch-Site or, older ones, by Origin. But a page can make its own name mean this machine; so a request to this machine must name
 // it by a name that no page has.
-func (r *relay) checkBrowser(req *http.Request) error {
+func (r *Relay) checkBrowser(req *http.Request) error {
 	site, origins := req.Header.Get("Sec-Fetch-Site"), req.Header["Origin"]
 	foreign := site != "" && site != "none" && site != "same-origin"
 	if site == "" && len(origins) > 0 {
@@ -294,7 +294,7 @@ const keyParameter = "key"
 const inQuery = "?key="
 
 // credentials returns by what the provider will know the caller.
-func (r *relay) credentials(header http.Header, query string) []Credential {
+func (r *Relay) credentials(header http.Header, query string) []Credential {
 	var found []Credential
 	for _, name := range credentialHeaders {
 		for _, value := range header[name] {
@@ -317,7 +317,7 @@ func bare(value string) string {
 	return value
 }
 
-func (r *relay) fingerprint(secret string) string {
+func (r *Relay) fingerprint(secret string) string {
 	mac := hmac.New(sha256.New, r.FingerprintKey)
 	mac.Write([]byte(secret))
 	return hex.EncodeToString(mac.Sum(nil))
@@ -461,7 +461,7 @@ func askedAt(req *http.Request) *url.URL {
 var plainAddress = regexp.MustCompile(`^[A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]+$`)
 
 // leadsHere reports whether an address has the origin at which a client asked. Before a relay that has a name of a reverse proxy, that one may speak TLS.
-func (r *relay) leadsHere(asked, to *url.URL) bool {
+func (r *Relay) leadsHere(asked, to *url.URL) bool {
 	same := strings.EqualFold(hostOf(to, asked.Scheme), hostOf(asked, asked.Scheme)) && to.Scheme == asked.Scheme
 	return same || to.Scheme == "https" && strings.EqualFold(to.Host, asked.Host) && slices.Contains(r.Hosts, strings.ToLower(asked.Hostname()))
 }

@@ -260,16 +260,16 @@ func inProcess(t *testing.T, provider http.Handler, change func(*Options)) (*rec
 	}
 	r := newRecorder()
 	next := &http.Transport{}
-	transport := must.Get(NewTransport(next, r, o))(t)
+	relay := must.Get(New(r, o))(t)
 	t.Cleanup(func() {
-		must.Want(t, transport.Wait(context.Background()), nil)
-		if n := transport.spool.held.Load(); n != 0 {
+		must.Want(t, relay.Wait(context.Background()), nil)
+		if n := relay.spool.held.Load(); n != 0 {
 			t.Errorf("the spool holds %d bytes at the end", n)
 		}
 		next.CloseIdleConnections()
 		server.Close()
 	})
-	return r, &http.Client{Transport: transport}, server.URL
+	return r, &http.Client{Transport: relay.Transport(next)}, server.URL
 }
 
 func TestTransport(t *testing.T) {

@@ -185,10 +185,11 @@ func overPipe(t *testing.T, past relay.Witness, mode relay.Mode, _ string) mcp.T
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	if past != nil {
-		p, err := relay.NewPipe(past, relay.Options{Mode: mode, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:tools"})
+		r, err := relay.New(past, relay.Options{Mode: mode, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := r.Pipe(relay.PipeOptions{Origin: "stdio:tools"})
 		clientSays, serverSays := toServer, toClient
 		toServer, fromClient2 := io.Pipe()
 		toClient2, fromServer2 := io.Pipe()

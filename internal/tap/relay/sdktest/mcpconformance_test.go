@@ -170,7 +170,7 @@ func standingBefore(t *testing.T, w relay.Witness, mode relay.Mode, at string) s
 	return front.URL
 }
 
-func relayTo(at string, w relay.Witness, mode relay.Mode, folder string) (*relay.Handler, error) {
+func relayTo(at string, w relay.Witness, mode relay.Mode, folder string) (*relay.Relay, error) {
 	base, err := url.Parse(at)
 	if err != nil {
 		return nil, err

@@ -48,10 +48,11 @@ func stand(mode string, command []string) error {
 		o.Mode = relay.Open
 	}
 	w := new(reader)
-	p, err := relay.NewPipe(w, o, relay.PipeOptions{Origin: "stdio:tools"})
+	r, err := relay.New(w, o)
 	if err != nil {
 		return err
 	}
+	p := r.Pipe(relay.PipeOptions{Origin: "stdio:tools"})
 	server := exec.Command(command[0], command[1:]...)
 	server.Stderr = os.Stderr
 	in, err := server.StdinPipe()
