@@ -30,14 +30,14 @@ const (
 var longContext = strings.Repeat("a long context that is sent with each call, and kept once. ", 20)
 
 func passed(text string) *observed.Body {
-	return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Type: "application/json", Kept: []byte(text)}
+	return observed.Whole([]byte(text), "application/json")
 }
 
 // observedCall is a call that the recorder "gate" saw.
 func observedCall(id, protocol, request, response string) observed.Act {
-	return observed.Act{Recorder: "gate", RequestID: id, Type: evidence.ObservedCall, At: jurattest.Start, ChainID: "talk", Agent: "shop-bot", Vantage: evidence.Proxy,
-		Fidelity: evidence.ByBytes, Protocol: protocol, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: jurattest.Start,
-		Elapsed: new(time.Second), FirstByte: new(time.Second), Request: passed(request), Response: passed(response)}
+	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: id, ActionType: evidence.ObservedCall, Timestamp: evidence.FormatTime(jurattest.Start), ChainID: "talk"},
+		Observed: evidence.Observed{Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: protocol, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: evidence.FormatTime(jurattest.Start), EndedMS: observed.Milliseconds(time.Second), FirstByteMS: observed.Milliseconds(time.Second)},
+		Request:  passed(request), Response: passed(response)}
 }
 
 func payloadOf(t *testing.T, act observed.Act) evidence.Payload {
@@ -69,7 +69,7 @@ func tool() observed.Act {
 func message() observed.Act {
 	a := observedCall("call-2", observe.A2A10, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Is it in Bern?"}]}}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"Yes."}]}}}`)
-	a.Type, a.Side = evidence.ObservedMessage, evidence.Answered
+	a.ActionType, a.Side = evidence.ObservedMessage, evidence.Answered
 	return a
 }
 
@@ -150,7 +150,7 @@ func sightings() []sighting {
 			change: func(p *evidence.Payload) { p.Model = "m2" }, status: refuted, rule: "projection"},
 		{name: "projection: tools in the input", act: tooled, status: verify.Proved},
 		{name: "projection: telemetry with bytes", act: with(call, func(a *observed.Act) {
-			a.Type, a.Vantage, a.Fidelity = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes
+			a.ActionType, a.Vantage, a.Fidelity = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes
 		}), status: open, rule: "second-hand"},
 
 		{name: "bytes of a tool", act: tool, status: verify.Proved},
@@ -162,7 +162,7 @@ func sightings() []sighting {
 		{name: "bytes where there were none", act: tool, change: func(p *evidence.Payload) { p.Observed.Response = nil }, status: refuted, rule: "digest"},
 		{name: "another digest after decoding", act: with(tool, func(a *observed.Act) { a.Response.Encoding = "gzip" }),
 			change: func(p *evidence.Payload) { p.Observed.Response.DecodedSHA256[0] ^= 1 }, status: refuted, rule: "digest"},
-		{name: "an encoding that was refused", act: with(tool, func(a *observed.Act) { a.Response.Encoding, a.Response.Refused = "gzip", true }), status: open, rule: "readers"},
+		{name: "an encoding that was refused", act: with(tool, func(a *observed.Act) { a.Response.Encoding, a.Response.Decoded = "gzip", evidence.DecodingRefused }), status: open, rule: "readers"},
 		{name: "bytes withheld", act: tool, apart: bothBodies, shown: func(r *evidence.Record) { r.Disclosures = nil }, status: open, rule: "withheld"},
 		{name: "one direction withheld, the other wrong", act: tool, change: func(p *evidence.Payload) { p.Observed.Request.SHA256[0] ^= 1 }, apart: bothBodies,
 			shown: func(r *evidence.Record) { r.Disclosures = r.Disclosures[:1] }, status: refuted, rule: "digest"},
@@ -192,13 +192,13 @@ func sightings() []sighting {
 		{name: "parsed by somebody else", act: with(tool, func(a *observed.Act) { a.Fidelity, a.Vantage = evidence.Parsed, evidence.InProcess }), status: open, rule: "second-hand"},
 		{name: "telemetry", act: func() observed.Act {
 			a := observedCall("call-2", "otlp", "", "")
-			a.Type, a.Vantage, a.Fidelity, a.Request, a.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, nil, nil
-			a.Said = observed.Said{Model: "m", Response: jsontext.Value(`"In Kassel."`)}
+			a.ActionType, a.Vantage, a.Fidelity, a.Request, a.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, nil, nil
+			a.Model, a.Payload.Response = "m", jsontext.Value(`"In Kassel."`)
 			return a
 		}, status: open, rule: "second-hand"},
 		{name: "a witness of itself", act: with(tool, func(a *observed.Act) { a.Agent = "gate" }), status: open, rule: "recorder-agent"},
-		{name: "a protocol that nobody reads", act: with(tool, func(a *observed.Act) { a.Said.Response = jsontext.Value(`"a word"`) }), status: open, rule: "projection"},
-		{name: "lost in a crash", act: with(tool, func(a *observed.Act) { a.Ended, a.Elapsed = evidence.LostInCrash, nil }), status: open, rule: "gap"},
+		{name: "a protocol that nobody reads", act: with(tool, func(a *observed.Act) { a.Payload.Response = jsontext.Value(`"a word"`) }), status: open, rule: "projection"},
+		{name: "lost in a crash", act: with(tool, func(a *observed.Act) { a.Ended, a.EndedMS = evidence.LostInCrash, nil }), status: open, rule: "gap"},
 	}
 }
 
@@ -474,14 +474,14 @@ func spoken() map[string]observed.Act {
 		`[{"candidates":[{"content":{"parts":[{"text":"In "}]}}],"modelVersion":"m-1"},{"candidates":[{"content":{"parts":[{"text":"Kassel."}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}]`)
 	tool := observedCall("call-2", "mcp/2025-06-18", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","arguments":{"n":17}}}`,
 		stream(`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"In Kassel."}]}}`))
-	tool.Type = evidence.ObservedTool
+	tool.ActionType = evidence.ObservedTool
 	agent := message()
 	agent.Request = passed(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m1","role":"user","referenceTaskIds":["t0"],"parts":[{"kind":"text","text":"Where?"}]}}}`)
 	agent.Response = passed(`{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"t1","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"In Kassel."},{"kind":"file","file":{"uri":"https://example.org/f"}}]}]}}`)
 	span := observedCall("call-2", observe.OTLP, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"m"}},`+
 		`{"key":"gen_ai.response.model","value":{"stringValue":"m-1"}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":"3"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[{\"type\":\"uri\",\"uri\":\"https://example.org/a\"}]}]"}},`+
 		`{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"In Kassel.\"}]}]"}}]}]}]}]}`, "")
-	span.Type, span.Vantage, span.Fidelity, span.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, nil
+	span.ActionType, span.Vantage, span.Fidelity, span.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, nil
 	return map[string]observed.Act{"chat": typed(chat, "/v1/chat/completions", events), "responses": typed(responses, "/v1/responses", events), "messages": messages,
 		"generate": typed(generate, "/v1beta/models/m:streamGenerateContent", "application/json"), "tool": typed(tool, "/mcp", events), "agent": typed(agent, "/", "application/json"), "span": span}
 }
@@ -587,8 +587,8 @@ func TestReadersOfOneMessage(t *testing.T) {
 			a.Request, a.Protocol = passed(""), aTool
 			a.Request.Encoding = "gzip"
 		}, true},
-		"a-refused-request":   {func(a *observed.Act) { a.Request.Encoding, a.Request.Refused = "br", true }, false},
-		"a-refused-response":  {func(a *observed.Act) { encoded("gzip", "gzip")(a); a.Response.Refused = true }, false},
+		"a-refused-request":   {func(a *observed.Act) { a.Request.Encoding, a.Request.Decoded = "br", evidence.DecodingRefused }, false},
+		"a-refused-response":  {func(a *observed.Act) { encoded("gzip", "gzip")(a); a.Response.Decoded = evidence.DecodingRefused }, false},
 		"two-types":           {func(a *observed.Act) { a.Response.Type = "application/json, text/event-stream" }, false},
 		"a-request-two-types": {func(a *observed.Act) { a.Request.Type = "application/json, text/plain" }, false},
 	}

@@ -238,7 +238,8 @@ func (e exchange) sees(t *testing.T, h *jurattest.House, side evidence.Side, aft
 
 func (e exchange) act(side evidence.Side, after time.Duration) observed.Act {
 	a := observedCall(fmt.Sprint("call-", after, side), observe.A2A10, e.request, e.response)
-	a.Type, a.Side, a.Began, a.At = evidence.ObservedMessage, side, a.Began.Add(after), a.At.Add(after)
+	a.ActionType, a.Side = evidence.ObservedMessage, side
+	a.Began, a.Timestamp = evidence.FormatTime(jurattest.Start.Add(after)), evidence.FormatTime(jurattest.Start.Add(after))
 	return a
 }
 

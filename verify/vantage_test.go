@@ -24,13 +24,14 @@ const (
 )
 
 func passed(text, kind string) *observed.Body {
-	return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Type: kind, Kept: []byte(text)}
+	return observed.Whole([]byte(text), kind)
 }
 
 func call(request, response string) observed.Act {
 	began := time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
-	return observed.Act{Recorder: "gate", RequestID: "call", At: began, Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat,
-		Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: began, Request: passed(request, "application/json"), Response: passed(response, "text/event-stream")}
+	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: "call", Timestamp: evidence.FormatTime(began)},
+		Observed: evidence.Observed{Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: evidence.FormatTime(began)},
+		Request:  passed(request, "application/json"), Response: passed(response, "text/event-stream")}
 }
 
 // observedRecord is what a recorder seals, as a verifier gets it; nothing here looks at signatures.
@@ -51,7 +52,7 @@ func judged(records ...*evidence.Record) (last *Finding) {
 // tool is a call of a tool of the Model Context Protocol, with an argument that canonical JSON does not have.
 func tool(request, response string) observed.Act {
 	act := call(request, response)
-	act.Type, act.Protocol, act.Path, act.Method, act.Status = evidence.ObservedTool, "mcp/2025-06-18", "/client", "tools/call", 0
+	act.ActionType, act.Protocol, act.Path, act.Method, act.Status = evidence.ObservedTool, "mcp/2025-06-18", "/client", "tools/call", 0
 	return act
 }
 
@@ -141,7 +142,7 @@ func TestBombIsNotOpened(t *testing.T) {
 	}
 	must.Do(t, w.Close())
 	act := call(chat, bomb.String())
-	act.Response.Encoding, act.Response.Refused = "gzip", true
+	act.Response.Encoding, act.Response.Decoded = "gzip", evidence.DecodingRefused
 	r := observedRecord(t, act)
 	before := new(runtime.MemStats)
 	runtime.ReadMemStats(before)
@@ -236,8 +237,8 @@ func TestChanges(t *testing.T) {
 // TestTold: an imported act is second hand, whatever its bytes are, and the reason says that a file told it.
 func TestTold(t *testing.T) {
 	act := call(chat, answer)
-	act.Type, act.Vantage, act.Fidelity, act.Protocol = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, observed.Imported+"promptfoo"
-	act.Said.Response = jsontext.Value(`"In Kassel."`)
+	act.ActionType, act.Vantage, act.Fidelity, act.Protocol = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, observed.Imported+"promptfoo"
+	act.Payload.Response = jsontext.Value(`"In Kassel."`)
 	for protocol, want := range map[string]string{
 		observed.Imported + "promptfoo": `told by a file that others wrote, which the recorder "gate" imported: nobody saw the bytes`,
 		"told/otherwise":                `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
@@ -277,7 +278,7 @@ func TestTelemetry(t *testing.T) {
 		`{"key":"gen_ai.usage.input_tokens","value":{"intValue":"9"}},{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"In Kassel.\"}]}]"}}]}]}]}]}`
 	span := func(change func(*evidence.Payload)) *Finding {
 		act := call(told, "")
-		act.Type, act.Protocol, act.Vantage, act.Fidelity, act.Response, act.Path, act.Status = evidence.ObservedSpan, observed.OTLP, evidence.Telemetry, evidence.ByAttributes, nil, "", 0
+		act.ActionType, act.Protocol, act.Vantage, act.Fidelity, act.Response, act.Path, act.Status = evidence.ObservedSpan, observed.OTLP, evidence.Telemetry, evidence.ByAttributes, nil, "", 0
 		r := observedRecord(t, act)
 		must.Need(t, r.Payload.Response == nil && r.Payload.Model == "m", "%+v", r.Payload)
 		change(&r.Payload)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,99 +22,50 @@ const (
 	Beginning = 512 << 10
 )
 
-// An Act is what a recorder saw, or what happened to it, before that is sealed. Zero values mean "unknown" or "none" unless the field says otherwise.
+// An Act is what a recorder saw, or what happened to it, before that is sealed: what it states of it, and the bytes. Of an event the payload alone counts.
 type Act struct {
-	Recorder  string              // agent_id of the record: the recorder's own name
-	RecordID  string              // of the record; "": whoever seals it makes one
-	RequestID string              // the recorder's own id of the act
-	Type      evidence.ActionType // "": ObservedCall
-	At        time.Time           // when the act ended: the record's timestamp
-
-	ChainID, ParentRequestID string
-	Saw                      []evidence.Digest // the record before in the chain: without it, the chain is linked by its name alone
-
-	// Event is what happened to the recorder itself: what follows does not count then. nil: it saw an act of an agent.
-	Event *Event
-
-	Agent    string        // who acted
-	Side     evidence.Side // of an ObservedMessage: whether the agent sent it, or answered
-	Vantage  evidence.Vantage
-	Fidelity evidence.Fidelity
-	Protocol string // such as OpenAIChat
-	Method   string
-	Path     string // without query and credentials
-	Upstream *evidence.Upstream
-	Status   int
-	Ended    evidence.Ended
-
-	Attempt                                int64
-	RetryOf, ProviderRequestID, Credential string
-
-	Began              time.Time
-	FirstByte, Elapsed *time.Duration // after Began
+	// Of an act without bytes, or in a protocol of which no facts are read, the members of an output are what is said of it. Facts in the bytes replace them.
+	evidence.Payload  `json:"-"`
+	evidence.Observed `json:"-"`
 
 	Request, Response *Body // nil: no bytes were seen
-	Missing           []string
-
-	// What is said of an act without bytes, or in a protocol of which no facts are read. Facts in the bytes replace it.
-	Said Said
 }
 
-// Said are members of a model's output, in JSON; nil or "": not said.
-type Said struct {
-	Model, ModelVersion                              string
-	Prompt, Context, Response, Parameters, ToolsUsed jsontext.Value
-	Usage                                            jsontext.Value // an object
-}
-
-func (s *Said) nothing() bool {
-	return s.Model == "" && s.ModelVersion == "" && len(s.Prompt)+len(s.Context)+len(s.Response)+len(s.Parameters)+len(s.ToolsUsed)+len(s.Usage) == 0
-}
-
-// A Body is what one direction carried.
+// A Body is what one direction carried. DecodedSHA256 is found when the act is sealed.
 type Body struct {
-	Bytes     int64           // as they passed, all of them
-	SHA256    evidence.Digest // of these
-	Encoding  string          // Content-Encoding; "": none
-	Type      string          // Content-Type
-	Headers   map[string]string
-	Delivered *int64 // of a response: bytes that the agent's side took
+	evidence.ObservedBody
 
 	// Kept are the bytes to seal: decoded if there is an encoding, and all of them unless Truncated. nil: none are kept.
-	Kept      []byte
-	Truncated bool // Kept is only the beginning
-	Masked    bool // secrets in Kept are overwritten
-	Refused   bool // Kept is still encoded: it could not be decoded within the recorder's bounds
-
+	Kept []byte
 	// Earlier are bodies of records that are sealed already, from which Kept may copy: such as the last request of the same conversation.
 	Earlier [][]byte
 }
 
+// Whole is a body that passed without an encoding, and is kept as it is.
+func Whole(body []byte, mediaType string) *Body {
+	return &Body{ObservedBody: evidence.ObservedBody{Bytes: int64(len(body)), SHA256: evidence.DigestOf(body), Type: mediaType}, Kept: body}
+}
+
 // draft collects what becomes a payload, and what has no place in it.
 type draft struct {
-	act               *Act
 	payload           evidence.Payload
+	observed          evidence.Observed
 	request, response []byte // what is sealed
 	room              int    // bytes that values beside the bodies may have
 	missing           []string
 }
 
 // Draft makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
-// returns an error only if what the recorder itself says is wrong: names, times, a digest, an event. Its errors are those of evidence.NewDraft and ParseEvent.
+// returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
 func Draft(act Act) (*evidence.Draft, error) {
-	if act.Event != nil {
-		p, err := act.Event.Payload(act.Recorder, evidence.FormatTime(act.At), act.ChainID)
-		if err != nil {
-			return nil, fmt.Errorf("the event %s: %w", act.Event.Event, err)
-		}
-		p.RecordID, p.Saw = act.RecordID, act.Saw
-		return evidence.NewDraft(p)
+	if act.ActionType == evidence.RecorderEvent {
+		return evidence.NewDraft(act.Payload)
 	}
-	act.Type = cmp.Or(act.Type, evidence.ObservedCall)
-	d := &draft{act: &act}
-	d.observe()
+	d := &draft{payload: act.Payload, observed: act.Observed}
+	d.payload.ActionType, d.payload.Observed = cmp.Or(act.ActionType, evidence.ObservedCall), &d.observed
+	d.observe(act.Request, act.Response)
 	d.say()
-	d.payload.Observed.Missing = d.listed()
+	d.observed.Missing = d.listed()
 	return evidence.NewDraft(d.payload)
 }
 
@@ -124,7 +74,7 @@ func (d *draft) miss(format string, args ...any) {
 }
 
 func (d *draft) listed() (list []string) {
-	for i, text := range append(d.act.Missing, d.missing...) {
+	for i, text := range slices.Concat(d.observed.Missing, d.missing) {
 		if i == 999 {
 			return append(list, "more, which is not listed")
 		}
@@ -157,23 +107,19 @@ func (d *draft) plain(member, text string) string {
 	return text
 }
 
-func (d *draft) observe() {
-	a := d.act
-	d.payload = evidence.Payload{RecordID: a.RecordID, ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
-		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, Saw: a.Saw}
-	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended,
-		EndedMS: milliseconds(a.Elapsed), Fidelity: a.Fidelity, FirstByteMS: milliseconds(a.FirstByte), Judged: evidence.JudgedAgent,
-		Method: d.plain("method", a.Method), Path: d.path(a.Path), Protocol: a.Protocol, ProviderRequestID: d.plain("provider_request_id", a.ProviderRequestID),
-		RetryOf: d.name("retry_of", a.RetryOf), Side: a.Side, Status: int64(a.Status), Upstream: a.Upstream, Vantage: a.Vantage}
+func (d *draft) observe(request, response *Body) {
+	o := &d.observed
+	o.Judged = evidence.JudgedAgent
+	o.Method, o.Path = d.plain("method", o.Method), d.path(o.Path)
+	o.ProviderRequestID, o.RetryOf = d.plain("provider_request_id", o.ProviderRequestID), d.name("retry_of", o.RetryOf)
 	if o.Status < 100 || o.Status > 599 {
 		if o.Status != 0 {
 			d.miss("status: %d is none of HTTP", o.Status)
 		}
 		o.Status = 0
 	}
-	d.payload.Observed = o
-	o.Request, d.payload.RequestBody, d.request = d.body("request", a.Request)
-	o.Response, d.payload.ResponseBody, d.response = d.body("response", a.Response)
+	o.Request, d.payload.RequestBody, d.request = d.body("request", request)
+	o.Response, d.payload.ResponseBody, d.response = d.body("response", response)
 	if o.Request != nil {
 		o.Request.Delivered = nil
 	}
@@ -192,33 +138,29 @@ func (d *draft) path(path string) string {
 	return kept
 }
 
-func milliseconds(after *time.Duration) *int64 {
-	if after == nil {
-		return nil
-	}
-	return new(max(0, after.Milliseconds()))
-}
+// Milliseconds is a time after another as records state it.
+func Milliseconds(after time.Duration) *int64 { return new(max(0, after.Milliseconds())) }
 
 // body describes a body, writes what of it is kept, and returns these bytes.
 func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontext.Value, []byte) {
 	if b == nil {
 		return nil, nil, nil
 	}
-	kept, truncated := b.Kept, b.Truncated
+	kept, truncated, refused := b.Kept, b.Truncated, b.Decoded != ""
 	if len(kept) > MaxKept {
 		kept, truncated = kept[:Beginning:Beginning], true
 	}
 	o := &evidence.ObservedBody{Bytes: b.Bytes, SHA256: b.SHA256, Delivered: b.Delivered, Encoding: encodingInClear(b.Encoding),
 		Type: d.name(direction+": type", b.Type), Headers: d.headers(direction, b.Headers)}
 	switch {
-	case b.Refused && truncated, kept == nil && b.Encoding != "":
+	case refused && truncated, kept == nil && b.Encoding != "":
 		o.Decoded = evidence.DecodingRefused
 		d.miss("%s: the bytes are not kept", direction)
 		return o, nil, nil
 	case kept == nil && b.Bytes > 0:
 		d.miss("%s: the bytes are not kept", direction)
 		return o, nil, nil
-	case b.Refused:
+	case refused:
 		o.Decoded = evidence.DecodingRefused
 	case b.Encoding != "" || truncated || b.Masked:
 		o.DecodedSHA256, o.Truncated, o.Masked = evidence.DigestOf(kept), truncated, b.Masked
@@ -261,20 +203,16 @@ func encodingInClear(encoding string) string {
 	return "unknown"
 }
 
-func (d *draft) headers(direction string, headers map[string]string) jsontext.Value {
-	if len(headers) == 0 {
+// Headers are the headers of a body; nil: there are none, or they have no form in JSON.
+func Headers(list map[string]string) jsontext.Value {
+	if len(list) == 0 {
 		return nil
 	}
-	fit := map[string]string{}
-	for name, value := range headers {
-		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			d.miss("%s: a header that is not UTF-8", direction)
-			continue
-		}
-		fit[name] = value
-	}
-	doc := canonical(fit)
-	if doc == nil || evidence.CheckHeaders(doc) != nil {
+	return canonical(list)
+}
+
+func (d *draft) headers(direction string, doc jsontext.Value) jsontext.Value {
+	if doc != nil && evidence.CheckHeaders(doc) != nil {
 		d.miss("%s: its headers are too many, or too long", direction)
 		return nil
 	}
@@ -283,17 +221,19 @@ func (d *draft) headers(direction string, headers map[string]string) jsontext.Va
 
 // say fills in the facts in the bytes, or what is said without them.
 func (d *draft) say() {
-	p, o, said := &d.payload, d.payload.Observed, d.act.Said
+	p, o, said := &d.payload, &d.observed, d.payload
 	d.room = evidence.MaxDocument - forTheRest - len(p.RequestBody) - len(p.ResponseBody)
 	facts, known := FactsOf(o, d.request, d.response) // in what is sealed alone, so that a verifier finds the same
-	if told := d.request == nil && d.response == nil && !said.nothing(); known && !told {
+	told := said.Model+said.ModelVersion != "" || len(said.Prompt)+len(said.Context)+len(said.Response)+len(said.Parameters)+len(said.ToolsUsed)+len(o.Usage) > 0
+	if told = told && d.request == nil && d.response == nil; known && !told {
+		p.Prompt, p.Context, p.Response, p.ToolsUsed = nil, nil, nil, nil
 		p.Model, p.ModelVersion, o.Finish, o.Calls, o.ContextByReference = facts.Model, facts.ModelVersion, facts.Finish, facts.Calls, facts.ContextByReference
 		p.Parameters, o.Usage = d.value("parameters", facts.Parameters, "{"), d.value("usage", facts.Usage, "{")
 		return
 	}
 	p.Model, p.ModelVersion = d.plain("model", said.Model), d.plain("model_version", said.ModelVersion)
 	p.Prompt, p.Context, p.Response = d.value("prompt", said.Prompt, `"{[`), d.value("context", said.Context, `"{[`), d.value("response", said.Response, `"{[`)
-	p.Parameters, p.ToolsUsed, o.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", UsageInClear(said.Usage), "{")
+	p.Parameters, p.ToolsUsed, o.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", UsageInClear(o.Usage), "{")
 }
 
 const (

@@ -25,14 +25,14 @@ const (
 
 // body describes bytes that passed without an encoding.
 func body(text string) *observed.Body {
-	return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Type: "application/json", Kept: []byte(text)}
+	return observed.Whole([]byte(text), "application/json")
 }
 
 func chat() observed.Act {
 	began := time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
-	return observed.Act{Recorder: "gate", RequestID: "call-1", At: began.Add(time.Second), Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes,
-		Protocol: observed.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: began,
-		FirstByte: new(200 * time.Millisecond), Elapsed: new(time.Second), Request: body(chatRequest), Response: body(chatResponse)}
+	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: "call-1", Timestamp: evidence.FormatTime(began.Add(time.Second))},
+		Observed: evidence.Observed{Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observed.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: evidence.FormatTime(began), FirstByteMS: observed.Milliseconds(200 * time.Millisecond), EndedMS: observed.Milliseconds(time.Second)},
+		Request:  body(chatRequest), Response: body(chatResponse)}
 }
 
 // sealed opens the payload of an act as a reader gets it.
@@ -41,7 +41,7 @@ func sealed(t *testing.T, act observed.Act) *evidence.Record {
 	p := must.Get(observed.Draft(act))(t).Payload
 	draft := must.Get(evidence.NewDraft(p))(t)
 	signer := must.Get(evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil))(t)
-	id := must.Get(evidence.NewRecordID(act.At, nil))(t)
+	id := must.Get(evidence.NewRecordID(act.Payload.Time(), nil))(t)
 	return must.Get(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, RecordID: id}))(t)
 }
 
@@ -67,7 +67,7 @@ func TestPayload(t *testing.T) {
 // TestEncodedBytesSayNothing: bytes that could not be decoded are not read, even if they look like an answer.
 func TestEncodedBytesSayNothing(t *testing.T) {
 	act := chat()
-	act.Request.Encoding, act.Request.Refused, act.Response.Encoding, act.Response.Refused = "gzip", true, "gzip", true
+	act.Request.Encoding, act.Request.Decoded, act.Response.Encoding, act.Response.Decoded = "gzip", evidence.DecodingRefused, "gzip", evidence.DecodingRefused
 	if p := sealed(t, act).Payload; p.Model != "" || p.Observed.Usage != nil || p.Observed.Response.Decoded != evidence.DecodingRefused {
 		t.Errorf("%+v", p)
 	}
@@ -76,7 +76,7 @@ func TestEncodedBytesSayNothing(t *testing.T) {
 // TestToldWithoutBytes: what is said of an act stands where there are no bytes, although the protocol is known.
 func TestToldWithoutBytes(t *testing.T) {
 	act := chat()
-	act.Fidelity, act.Request, act.Response, act.Said = evidence.Parsed, nil, nil, observed.Said{Model: "wise", Response: jsontext.Value(`"Two days."`)}
+	act.Fidelity, act.Request, act.Response, act.Model, act.Payload.Response = evidence.Parsed, nil, nil, "wise", jsontext.Value(`"Two days."`)
 	p := sealed(t, act).Payload
 	must.Equal(t, p.Model, "wise")
 	must.Equal(t, string(p.Response), `"Two days."`)
@@ -95,8 +95,8 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 		"a path that is not UTF-8":   {func(a *observed.Act) { a.Path = "/\xff" }, "path: not valid"},
 		"a long type":                {func(a *observed.Act) { a.Request.Type = long }, "request: type: longer"},
 		"an encoding without a name": {func(a *observed.Act) { a.Response.Encoding = long }, ""},
-		"a long header":              {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": long} }, "request: its headers are too many, or too long"},
-		"a header that is not UTF-8": {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": "\xff"} }, "request: a header that"},
+		"a long header":              {func(a *observed.Act) { a.Request.Headers = observed.Headers(map[string]string{"x": long}) }, "request: its headers are too many, or too long"},
+		"a header that is not UTF-8": {func(a *observed.Act) { a.Request.Headers = jsontext.Value("{\"x\":\"\xff\"}") }, "request: its headers"},
 		"a long id":                  {func(a *observed.Act) { a.ProviderRequestID = long }, "provider_request_id: it is no name"},
 		"a method that is none":      {func(a *observed.Act) { a.Method = "\x00" }, "method: it is no name"},
 		"a status that is none":      {func(a *observed.Act) { a.Status = 999 }, "status: 999"},
@@ -115,10 +115,10 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 		"two long bodies": {func(a *observed.Act) {
 			a.Request, a.Response = body(strings.Repeat("\x01", 2*observed.MaxKept)), body(strings.Repeat("\xff", 2*observed.MaxKept))
 		}, ""},
-		"an encoding that was refused": {func(a *observed.Act) { a.Response.Encoding, a.Response.Refused = "gzip", true }, ""},
+		"an encoding that was refused": {func(a *observed.Act) { a.Response.Encoding, a.Response.Decoded = "gzip", evidence.DecodingRefused }, ""},
 		"refused, and longer than is kept": {func(a *observed.Act) {
 			a.Response = body(strings.Repeat("\xff", observed.MaxKept+1))
-			a.Response.Encoding, a.Response.Refused = "gzip", true
+			a.Response.Encoding, a.Response.Decoded = "gzip", evidence.DecodingRefused
 		}, "response: the bytes are not kept"},
 		"nothing kept":           {func(a *observed.Act) { a.Request.Kept = nil }, "request: the bytes are not kept"},
 		"many things missing":    {func(a *observed.Act) { a.Missing = make([]string, 5000) }, `""`},
@@ -128,10 +128,10 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 			a.Request = body(`{"model":"a","input":"x","previous_response_id":"` + strings.Repeat("\u20ac", 3000) + `"}`)
 		}, ""},
 		"an unknown protocol": {func(a *observed.Act) {
-			a.Protocol, a.Said = "other/1", observed.Said{Response: jsontext.Value(`1e400`)}
+			a.Protocol, a.Payload.Response = "other/1", jsontext.Value(`1e400`)
 		}, "response: it has no canonical form"},
 		"a value of another kind": {func(a *observed.Act) {
-			a.Protocol, a.Said = "other/1", observed.Said{Response: jsontext.Value(`1`)}
+			a.Protocol, a.Payload.Response = "other/1", jsontext.Value(`1`)
 		}, "response: not of a kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,12 +161,11 @@ func TestLargestAct(t *testing.T) {
 	said := strings.Repeat(`\"`, 1_900_000)
 	full := func(doc string) *observed.Body {
 		body := []byte(strings.Replace(doc, `"fill":""`, `"fill":"`+strings.Repeat(`\"`, (observed.MaxKept-len(doc))/2)+`"`, 1))
-		return &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf(body), Kept: body, Type: "application/json"}
+		return observed.Whole(body, "application/json")
 	}
-	a := observed.Act{Recorder: "witness", RequestID: "1", At: time.Now(), ChainID: "c", Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observed.OpenAIChat, Method: "POST", Path: "/v1/chat/completions",
-		Status: 200, Ended: evidence.Complete, Began: time.Now(), Upstream: &evidence.Upstream{Origin: "https://api.example"},
-		Request:  full(`{"model":"m","messages":[{"role":"user","content":"a"}],"stop":"` + said + `","fill":""}`),
-		Response: full(`{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}],"fill":""}`)}
+	a := observed.Act{Payload: evidence.Payload{AgentID: "witness", RequestID: "1", Timestamp: evidence.FormatTime(time.Now()), ChainID: "c"},
+		Observed: evidence.Observed{Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observed.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: evidence.FormatTime(time.Now()), Upstream: &evidence.Upstream{Origin: "https://api.example"}},
+		Request:  full(`{"model":"m","messages":[{"role":"user","content":"a"}],"stop":"` + said + `","fill":""}`), Response: full(`{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}],"fill":""}`)}
 	d := must.Get(observed.Draft(a))(t)
 	if missing := strings.Join(d.Observed.Missing, "; "); missing != "" || len(d.RequestBody) < observed.MaxKept || len(d.ResponseBody) < observed.MaxKept || d.ModelVersion != "m-1" {
 		t.Errorf("%s", missing)
@@ -176,14 +175,14 @@ func TestLargestAct(t *testing.T) {
 // TestPayloadIsRefused: what the recorder itself says must be right.
 func TestPayloadIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*observed.Act){
-		"no recorder":       func(a *observed.Act) { a.Recorder = "" },
+		"no recorder":       func(a *observed.Act) { a.AgentID = "" },
 		"no agent":          func(a *observed.Act) { a.Agent = "" },
 		"no id":             func(a *observed.Act) { a.RequestID = "" },
 		"no end":            func(a *observed.Act) { a.Ended = "" },
 		"no vantage":        func(a *observed.Act) { a.Vantage = "" },
 		"no digest":         func(a *observed.Act) { a.Request.SHA256 = evidence.Digest{} },
 		"no request":        func(a *observed.Act) { a.Request = nil },
-		"an agent's act":    func(a *observed.Act) { a.Type = evidence.ModelOutput },
+		"an agent's act":    func(a *observed.Act) { a.ActionType = evidence.ModelOutput },
 		"telemetry, a call": func(a *observed.Act) { a.Vantage, a.Fidelity = evidence.Telemetry, evidence.ByAttributes },
 	} {
 		act := chat()

@@ -84,12 +84,12 @@ const asked, answered = `{"model":"gpt-4o","messages":[{"role":"user","content":
 func (h *house) call(t *testing.T, recorder, agent string, change func(a *observed.Act)) string {
 	t.Helper()
 	body := func(text string) *observed.Body {
-		return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text), Type: "application/json"}
+		return observed.Whole([]byte(text), "application/json")
 	}
 	at := h.at()
-	a := observed.Act{Recorder: recorder, RequestID: fmt.Sprint("call-", h.minutes), At: at, Began: at.Add(-time.Second), ChainID: "recorded/" + agent + "/monday", Agent: agent, Vantage: evidence.Proxy,
-		Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Elapsed: new(time.Second),
-		Request: body(asked), Response: body(answered)}
+	a := observed.Act{Payload: evidence.Payload{AgentID: recorder, RequestID: fmt.Sprint("call-", h.minutes), Timestamp: evidence.FormatTime(at), ChainID: "recorded/" + agent + "/monday"},
+		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
+		Request:  body(asked), Response: body(answered)}
 	if change != nil {
 		change(&a)
 	}
@@ -156,11 +156,11 @@ func TestEveryLine(t *testing.T) {
 	seen := h.call(t, "gate", "mia", nil)
 	h.call(t, "elsewhere", "ben", nil)
 	failed := h.call(t, "gate", "mia", func(a *observed.Act) { a.Status = 500 })
-	lost := h.call(t, "gate", "mia", func(a *observed.Act) { a.Ended, a.Response, a.Status, a.Elapsed = evidence.LostInCrash, nil, 0, nil })
+	lost := h.call(t, "gate", "mia", func(a *observed.Act) { a.Ended, a.Response, a.Status, a.EndedMS = evidence.LostInCrash, nil, 0, nil })
 	told := h.call(t, "gate", "mia", func(a *observed.Act) {
-		a.Type, a.Vantage, a.Fidelity, a.Protocol, a.Request, a.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, "log/1", nil, nil
+		a.ActionType, a.Vantage, a.Fidelity, a.Protocol, a.Request, a.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, "log/1", nil, nil
 		a.Method, a.Path, a.Status = "", "", 0
-		a.Said.Prompt, a.Said.Response = jsontext.Value(`"Where?"`), jsontext.Value(`"There."`)
+		a.Prompt, a.Payload.Response = jsontext.Value(`"Where?"`), jsontext.Value(`"There."`)
 	})
 	gap := h.event(t, "gate", observed.Event{Event: observed.Gap, Reason: "the disk was full", Missed: []observed.Missed{{Agent: "ben", Calls: 4, Minute: minute}, {Agent: "mia", Calls: 3, Minute: minute}}})
 	h.event(t, "gate", observed.Event{Event: observed.Gap, Reason: "the disk was full", Missed: []observed.Missed{{Agent: "ben", Calls: 9, Minute: minute}}})
@@ -283,7 +283,7 @@ func TestCopiesFromBefore(t *testing.T) {
 		said = append(said, fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat(fmt.Sprintf("%d words of the customer, ", n), 40)))
 		text := []byte(`{"model":"gpt-4o","messages":[` + strings.Join(said, ",") + `]}`)
 		h.call(t, "gate", "mia", func(a *observed.Act) {
-			a.Request = &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf(text), Kept: text, Type: "application/json"}
+			a.Request = observed.Whole(text, "application/json")
 			if n > 0 {
 				a.Request.Earlier = bodies[n-1:]
 			}

@@ -451,9 +451,10 @@ func hits(t *testing.T, x *find.Index, text string) int {
 // seen seals what a recorder saw of an agent in the chain "talk", and that it missed a call of it.
 func seen(t *testing.T, i *installation.Installation, agent string, at time.Time) {
 	t.Helper()
-	body := &observed.Body{Bytes: 2, SHA256: evidence.DigestOf([]byte("{}")), Type: "application/json", Kept: []byte("{}")}
-	act := must(observed.Draft(observed.Act{Recorder: "tap", RequestID: "r", At: at, Began: at, ChainID: "talk", Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes,
-		Protocol: "openai.chat", Path: "/v1", Status: 200, Ended: evidence.Complete, Request: body, Response: body})).Payload
+	body := observed.Whole([]byte("{}"), "application/json")
+	act := must(observed.Draft(observed.Act{Payload: evidence.Payload{AgentID: "tap", RequestID: "r", Timestamp: evidence.FormatTime(at), ChainID: "talk"},
+		Observed: evidence.Observed{Began: evidence.FormatTime(at), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Path: "/v1", Status: 200, Ended: evidence.Complete},
+		Request:  body, Response: body})).Payload
 	gap := observed.Event{Event: observed.Gap, Reason: "disk full", Missed: []observed.Missed{{Agent: agent, Calls: 3, Minute: evidence.FormatTime(at)}}}
 	for _, p := range []evidence.Payload{act, must(gap.Payload("tap", evidence.FormatTime(at), "recorder/tap"))} {
 		signers := must(i.Keys.Signers(t.Context(), evidence.RoleRecorder, "tap"))

@@ -317,7 +317,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("it grew: %v", err)
 	}
 	for _, a := range b.acts {
-		must.Equal(t, a.Request.Headers["file-sha256"], evidence.DigestOf([]byte(claudeSession)).String())
+		must.Equal(t, headerOf(a.Request, "file-sha256"), evidence.DigestOf([]byte(claudeSession)).String())
 	}
 	b = newBook()
 	b.sealed = func() { write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)) }
@@ -357,11 +357,11 @@ func TestPartIsOfTheFile(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{"file": "s.jsonl", "file-bytes": fmt.Sprint(len(claudeSession)), "file-sha256": evidence.DigestOf([]byte(claudeSession)).String(), "format": "claude-code", "importer": "jurat test"} {
-			if r.Headers[name] != want {
-				t.Errorf("%s: %s is %q, want %q", id, name, r.Headers[name], want)
+			if headerOf(r, name) != want {
+				t.Errorf("%s: %s is %q, want %q", id, name, headerOf(r, name), want)
 			}
 		}
-		if a.Vantage != evidence.Telemetry || a.Fidelity != evidence.ByAttributes || a.Type != evidence.ObservedSpan || a.Recorder == a.Agent {
+		if a.Vantage != evidence.Telemetry || a.Fidelity != evidence.ByAttributes || a.ActionType != evidence.ObservedSpan || a.AgentID == a.Agent {
 			t.Errorf("%s: %+v", id, a)
 		}
 		if !slices.Contains(a.Missing, "the bytes that passed between the agent and its models") || !slices.Contains(a.Missing, "a time that anybody but the writer of the file vouches for") {
@@ -390,7 +390,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		`{"sessionId":"s","type":"assistant","isApiErrorMessage":true,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"API Error"}],"usage":{"input_tokens":0}},"uuid":"v"}` + "\n"
 	imported(t, b, "s.jsonl", line)
 	a := b.acts[b.order[0]]
-	if a.Said.ModelVersion != "" || a.Said.Usage != nil || !slices.Contains(a.Missing, "an answer: the entry of the file says that there was an error") {
+	if a.ModelVersion != "" || a.Usage != nil || !slices.Contains(a.Missing, "an answer: the entry of the file says that there was an error") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -405,7 +405,7 @@ func TestCountsOfOneAnswer(t *testing.T) {
 		`{"sessionId":"s","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"y"}]},"uuid":"b"}`+"\n"+part("c", `{"type":"text","text":"z"}`))
 	counts := 0
 	for _, a := range b.acts {
-		if a.Said.Usage != nil {
+		if a.Usage != nil {
 			counts++
 		}
 	}

@@ -402,7 +402,7 @@ func (r *reader) otel() error {
 // span is what a recorder seals of an act that telemetry in a file tells of: what it would seal had it been sent, and where it was found.
 func (f *File) span(o *Options, e *Exchange, now time.Time) observed.Act {
 	a := e.told.Observed(o.Agent, now)
-	a.Recorder, a.ChainID = o.Recorder, o.Chain(e.Conversation)
+	a.AgentID, a.ChainID = o.Recorder, o.Chain(e.Conversation)
 	a.Request.Headers = f.headers(o, e)
 	a.Missing = append(a.Missing, "whether the file is whole and unchanged since it was written", "a time that anybody but the writer of the file vouches for")
 	return a

@@ -256,23 +256,22 @@ func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.A
 		return f.span(o, e, now)
 	}
 	prompt, response := e.said()
-	part := e.Part()
-	a := observed.Act{Recorder: o.Recorder, RecordID: id, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
-		Agent: o.Agent, Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: observed.Imported + string(f.Format), Ended: evidence.Complete,
-		Request: &observed.Body{Bytes: int64(len(part)), SHA256: evidence.DigestOf(part), Headers: f.headers(o, e), Kept: part}, Missing: f.missing(e)}
+	a := observed.Act{Payload: evidence.Payload{RecordID: id, ActionType: evidence.ObservedSpan, AgentID: o.Recorder, RequestID: "import-" + id, Timestamp: evidence.FormatTime(now),
+		ChainID: o.Chain(e.Conversation), Prompt: chat(prompt), Response: answer(response)}, Observed: evidence.Observed{Agent: o.Agent, Began: evidence.FormatTime(now),
+		Ended: evidence.Complete, Fidelity: evidence.ByAttributes, Missing: f.missing(e), Protocol: observed.Imported + string(f.Format), Vantage: evidence.Telemetry}, Request: observed.Whole(e.Part(), "")}
+	a.Request.Headers = f.headers(o, e)
 	if len(e.units) == 1 {
 		a.Request.Type = "application/json"
 	}
 	if len(response) == 0 {
 		a.Ended = evidence.UpstreamError
 	}
-	a.Said.Prompt, a.Said.Response = chat(prompt), answer(response)
 	for _, u := range e.units {
-		a.Said.Model, a.Said.ModelVersion = cmp.Or(u.requested, a.Said.Model), cmp.Or(u.model, a.Said.ModelVersion)
+		a.Model, a.ModelVersion = cmp.Or(u.requested, a.Model), cmp.Or(u.model, a.ModelVersion)
 		a.ProviderRequestID = cmp.Or(u.call, a.ProviderRequestID)
 	}
 	if usage, alone := e.usage(); alone {
-		a.Said.Usage = usage
+		a.Usage = usage
 	}
 	return a
 }
@@ -292,7 +291,7 @@ func (e *Exchange) usage() (usage jsontext.Value, alone bool) {
 	return usage, true
 }
 
-func (f *File) headers(o *Options, e *Exchange) map[string]string {
+func (f *File) headers(o *Options, e *Exchange) jsontext.Value {
 	list := map[string]string{"file": cut(f.Name, 1000), "file-bytes": strconv.FormatInt(f.Size, 10), "file-sha256": f.SHA256.String(), "format": string(f.Format),
 		"place": placeInClear(cut(e.Place(), 1000)), "conversation": cut(e.Conversation, 1000), "importer": "jurat " + o.Version}
 	if e.own && observed.IsPlain(e.Entry) {
@@ -304,7 +303,7 @@ func (f *File) headers(o *Options, e *Exchange) map[string]string {
 	if f.header.writer != "" {
 		list["writer"] = f.header.writer
 	}
-	return list
+	return observed.Headers(list)
 }
 
 // ownPlace is a part of a place that no file writes.

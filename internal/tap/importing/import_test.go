@@ -32,6 +32,9 @@ type book struct {
 	begun  int
 }
 
+// headerOf is a header of what an act seals.
+func headerOf(b *observed.Body, name string) string { return convo.ObjectOf(b.Headers).Word(name) }
+
 func newBook() *book { return &book{acts: map[string]observed.Act{}} }
 
 func (b *book) options() Options {
@@ -107,8 +110,8 @@ func imported(t testing.TB, b *book, name, text string, change ...func(*Options)
 
 // said is an act in a few words.
 func said(a observed.Act) string {
-	text := fmt.Sprintf("%s %s: %s => %s", a.ChainID, a.Protocol, convo.TextOf(a.Said.Prompt), convo.TextOf(a.Said.Response))
-	for _, more := range []string{a.Said.Model, a.Said.ModelVersion, string(a.Said.Usage), a.ProviderRequestID, a.Request.Headers["said-at"]} {
+	text := fmt.Sprintf("%s %s: %s => %s", a.ChainID, a.Protocol, convo.TextOf(a.Prompt), convo.TextOf(a.Payload.Response))
+	for _, more := range []string{a.Model, a.ModelVersion, string(a.Usage), a.ProviderRequestID, headerOf(a.Request, "said-at")} {
 		text += "|" + more
 	}
 	if a.Ended != evidence.Complete {

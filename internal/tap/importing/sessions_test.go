@@ -95,7 +95,7 @@ func TestClaudeCodeSpeakers(t *testing.T) {
 	missing(t, b, 1, nil, []string{added, summed, failed})
 	missing(t, b, 2, []string{failed}, []string{summed})
 	missing(t, b, 3, []string{summed}, []string{failed})
-	if got := b.acts[b.order[0]].Request.Headers["writer"]; got != "Claude Code 2.1.197" {
+	if got := headerOf(b.acts[b.order[0]].Request, "writer"); got != "Claude Code 2.1.197" {
 		t.Error(got)
 	}
 }
@@ -276,7 +276,7 @@ func TestExamplesReadAsConversations(t *testing.T) {
 		}
 		var got []subject.Message
 		for _, id := range b.order {
-			for _, said := range [][]byte{b.acts[id].Said.Prompt, b.acts[id].Said.Response} {
+			for _, said := range [][]byte{b.acts[id].Prompt, b.acts[id].Payload.Response} {
 				got = append(got, readSealed(t, said)...)
 			}
 		}
@@ -323,7 +323,7 @@ func TestPromptfooOutcomes(t *testing.T) {
 	const error, changed, kept, doubt = "an answer: the entry of the file says that there was an error", "the output as the agent gave it", "a call of its own", "whether all went well"
 	named := map[string][]string{"b": {error}, "c": {error}, "d": {changed, kept}, "e": {doubt}}
 	for i, id := range b.order {
-		want := named[b.acts[id].Request.Headers["conversation"]]
+		want := named[headerOf(b.acts[id].Request, "conversation")]
 		never := slices.DeleteFunc([]string{error, changed, kept, doubt}, func(what string) bool { return slices.Contains(want, what) })
 		missing(t, b, i, want, never)
 	}
@@ -442,7 +442,7 @@ func TestTelemetryInFiles(t *testing.T) {
 			for id, a := range b.acts {
 				direct := must.Get(telemetry.Decode(telemetry.Either, telemetry.JSON, a.Request.Kept))(t)
 				told := telemetry.Find(direct)
-				if len(told.Acts) != 1 || id != told.Acts[0].RecordID("support", false) || a.Protocol != "otlp" || a.Recorder != "recorder" || a.Request.Headers["file"] != "traces.bin" || a.Request.Headers["format"] != "otel" ||
+				if len(told.Acts) != 1 || id != told.Acts[0].RecordID("support", false) || a.Protocol != "otlp" || a.AgentID != "recorder" || headerOf(a.Request, "file") != "traces.bin" || headerOf(a.Request, "format") != "otel" ||
 					!strings.Contains(strings.Join(a.Missing, ";"), "whether the file is whole") || a.Fidelity != evidence.ByAttributes {
 					t.Errorf("%s %+v", id, a)
 				}

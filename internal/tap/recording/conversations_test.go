@@ -114,7 +114,8 @@ func TestChainsOfPrograms(t *testing.T) {
 		c := newConversations(100)
 		for n, call := range p.calls {
 			e := &exchange{call: &relay.Call{Header: http.Header{}}, intent: &intent{Agent: "a"}}
-			act := &observed.Act{Protocol: p.protocol, Path: "/v1/x", Status: 200, Request: &observed.Body{Kept: []byte(call.request)}, Response: &observed.Body{Kept: []byte(call.response)}}
+			act := &observed.Act{Observed: evidence.Observed{Protocol: p.protocol, Path: "/v1/x", Status: 200},
+				Request: &observed.Body{Kept: []byte(call.request)}, Response: &observed.Body{Kept: []byte(call.response)}}
 			if chain := c.place(e.said(act), fmt.Sprint(n)); chain != "0" {
 				t.Errorf("%s: call %d is in the chain of call %s", name, n, chain)
 			}
@@ -216,8 +217,9 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 	defer d.end()
 	answer := func(server string) (*exchange, *observed.Act) {
 		said := listOf(adds)
-		return &exchange{recorder: d.recorder, call: &relay.Call{Upstream: server}}, &observed.Act{Type: evidence.ObservedTool, Ended: evidence.Complete, Protocol: "mcp/2025-06-18", Path: "/client",
-			Upstream: &evidence.Upstream{Origin: server}, Request: &observed.Body{Kept: []byte(said[0])}, Response: &observed.Body{Kept: []byte(said[1])}}
+		return &exchange{recorder: d.recorder, call: &relay.Call{Upstream: server}}, &observed.Act{Payload: evidence.Payload{ActionType: evidence.ObservedTool},
+			Observed: evidence.Observed{Ended: evidence.Complete, Protocol: "mcp/2025-06-18", Path: "/client", Upstream: &evidence.Upstream{Origin: server}},
+			Request:  &observed.Body{Kept: []byte(said[0])}, Response: &observed.Body{Kept: []byte(said[1])}}
 	}
 	note := func(ctx context.Context, server string) (func(), error) {
 		e, act := answer(server)
@@ -297,9 +299,9 @@ func TestLongPathInACrash(t *testing.T) {
 // report is what telemetry may tell of an act.
 func report(body string) (act observed.Act, otherID string) {
 	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
-	return observed.Act{RecordID: evidence.RecordIDFor("", "span-1"), RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at, Agent: "shop-bot", ChainID: ChainOf("shop-bot", "dialogue"), Vantage: evidence.Telemetry,
-		Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
-		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}, evidence.RecordIDFor("", "span-1", body)
+	return observed.Act{Payload: evidence.Payload{RecordID: evidence.RecordIDFor("", "span-1"), RequestID: "span-1", ActionType: evidence.ObservedSpan, Timestamp: evidence.FormatTime(at), ChainID: ChainOf("shop-bot", "dialogue")},
+		Observed: evidence.Observed{Began: evidence.FormatTime(at), Agent: "shop-bot", Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete},
+		Request:  observed.Whole([]byte(body), "application/json")}, evidence.RecordIDFor("", "span-1", body)
 }
 
 // TestReport: what is told twice is sealed once; another account of the same act is sealed, too, and names the first.

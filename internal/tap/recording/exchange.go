@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -74,12 +76,12 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	if a.Method != call.Method {
 		a.Missing = append(a.Missing, "method: it is none of HTTP's own")
 	}
-	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
+	a.Timestamp, a.Status, a.ChainID = evidence.FormatTime(outcome.At), int64(outcome.Status), cmp.Or(a.ChainID, e.sessionOf(outcome))
 	a.Ended, a.Upstream.TLS = outcome.Ended, outcome.TLS
 	a.ProviderRequestID = fitting(cmp.Or(h.Get("X-Request-Id"), h.Get("Request-Id"), h.Get("X-Goog-Request-Id"), h.Get("Apim-Request-Id")), checkID)
-	a.Elapsed = new(outcome.At.Sub(call.Began))
+	a.EndedMS = observed.Milliseconds(outcome.At.Sub(call.Began))
 	if !outcome.FirstByte.IsZero() {
-		a.FirstByte = new(outcome.FirstByte.Sub(call.Began))
+		a.FirstByteMS = observed.Milliseconds(outcome.FirstByte.Sub(call.Began))
 	}
 	if len(call.Credentials) > 0 {
 		a.Credential = call.Credentials[0].Where + ":" + call.Credentials[0].Fingerprint
@@ -102,13 +104,14 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 
 // actOf is an act as far as its intent tells.
 func (r *Recorder) actOf(i *intent) observed.Act {
-	return observed.Act{Recorder: r.Name, RecordID: i.RecordID, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage,
-		Fidelity: evidence.ByBytes, Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
+	return observed.Act{Payload: evidence.Payload{RecordID: i.RecordID, ActionType: i.Type, AgentID: r.Name, RequestID: i.CallID, ChainID: i.Chain},
+		Observed: evidence.Observed{Agent: i.Agent, Began: evidence.FormatTime(i.Began), Fidelity: evidence.ByBytes, Method: i.Method, Path: i.Path, Protocol: i.Protocol,
+			Side: i.Side, Upstream: &evidence.Upstream{Origin: i.Origin}, Vantage: i.Vantage}}
 }
 
 // bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.
 func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missing []string) (*observed.Body, []string) {
-	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: typeOf(header["Content-Type"]), Headers: kept(header)}
+	body := &observed.Body{ObservedBody: evidence.ObservedBody{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: typeOf(header["Content-Type"]), Headers: kept(header)}}
 	if b.Apart {
 		return body, append(missing, direction+": each message in it has a record of its own")
 	}
@@ -132,7 +135,9 @@ func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missi
 		why = "it cannot be decoded: " + inWords(err)
 	}
 	missing = append(missing, direction+": "+why)
-	body.Refused = body.Encoding != ""
+	if body.Encoding != "" {
+		body.Decoded = evidence.DecodingRefused
+	}
 	raw, longer, err := readPlain(b)
 	if err != nil {
 		return body, append(missing, direction+": the copy cannot be read: "+inWords(err))
@@ -187,7 +192,7 @@ func readPlain(b *relay.Body) (kept []byte, longer bool, err error) {
 }
 
 // kept returns a record's headers beside the content type: those that the relay shows and whose value is in a closed form, since nobody can erase it there.
-func kept(header http.Header) map[string]string {
+func kept(header http.Header) jsontext.Value {
 	list := map[string]string{}
 	for name, values := range header {
 		value := strings.Join(values, ", ")
@@ -195,7 +200,7 @@ func kept(header http.Header) map[string]string {
 			list[name] = value
 		}
 	}
-	return list
+	return observed.Headers(list)
 }
 
 // typeOf returns the media types of headers, without parameters that could say anything. Of one that is none it says so.
@@ -272,14 +277,10 @@ func (r *Recorder) earlier(chain string) [][]byte {
 
 // callOf is an act as a reader of calls takes it. Bytes that are still encoded say nothing.
 func callOf(act *observed.Act) observe.Call {
-	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status}
-	if b := act.Request; b != nil && !b.Refused {
-		c.Request, c.RequestType = b.Kept, b.Type
-	}
-	if b := act.Response; b != nil && !b.Refused {
-		c.Response, c.ResponseType = b.Kept, b.Type
-	}
-	return c
+	stated, empty := act.Observed, new(observed.Body)
+	request, response := cmp.Or(act.Request, empty), cmp.Or(act.Response, empty)
+	stated.Request, stated.Response = &request.ObservedBody, &response.ObservedBody
+	return observe.CallOf(&stated, request.Kept, response.Kept)
 }
 
 func (e *exchange) said(act *observed.Act) said {
@@ -349,7 +350,7 @@ const unmasked = "it is not kept, as it cannot be read, and may have secrets for
 
 // mask overwrites the secrets in the bodies of a message: they must not be on disk. What cannot be read for that is not kept.
 func mask(act *observed.Act) {
-	if act.Type != evidence.ObservedMessage {
+	if act.ActionType != evidence.ObservedMessage {
 		return
 	}
 	for i, b := range []*observed.Body{act.Request, act.Response} {
@@ -357,7 +358,7 @@ func mask(act *observed.Act) {
 		if b == nil {
 			continue
 		}
-		if b.Refused {
+		if b.Decoded != "" {
 			*b = *withoutBytes(b)
 			act.Missing = append(slices.Clip(act.Missing), direction+unmasked)
 		} else if masked, secrets := observe.MaskA2A(b.Kept); secrets > 0 {

@@ -365,12 +365,12 @@ const unknownChange = "whether a tool is defined as it was before: "
 // passes, and its record says what is not known. What could not be sealed is found again with the next list. The error may also say that other answers of the
 // server had not been noted when the context ended.
 func (e *exchange) watched(ctx context.Context, act *observed.Act) (done func(), err error) {
-	if act.Type != evidence.ObservedTool || act.Response == nil {
+	if act.ActionType != evidence.ObservedTool || act.Response == nil {
 		return nil, nil
 	}
 	tools, unread := observe.Definitions(callOf(act))
 	if unread != "" && act.Ended == evidence.Complete && act.Status < http.StatusMultipleChoices {
-		if act.Response.Refused {
+		if act.Response.Decoded != "" {
 			unread = "the answer to tools/list cannot be decoded"
 		}
 		e.recorder.Tell.Error("a list of tools cannot be compared with the one before, and the record says so", "server", act.Upstream.Origin, "why", unread)
@@ -395,7 +395,7 @@ func (e *exchange) watched(ctx context.Context, act *observed.Act) (done func(),
 		act.Missing = append(act.Missing, unknownChange+"what was remembered of the server's tools cannot be read")
 	}
 	known.Agent, known.Server = act.Agent, name(server)
-	err = e.recorder.sealChanges(ctx, act.At, act.ChainID, known, tools)
+	err = e.recorder.sealChanges(ctx, act.Payload.Time(), act.ChainID, known, tools)
 	err = errors.Join(err, known.keep(file)) // what was sealed is not sealed again
 	if err != nil && e.recorder.Mode == relay.Open {
 		e.recorder.Tell.Error("a list of tools was not compared with the one before, and the record says so", "server", known.Server, "error", err)
@@ -437,7 +437,7 @@ func (r *Recorder) sealChanges(ctx context.Context, at time.Time, chain string, 
 		before, seen := known.Tools[tool]
 		if seen && before != after {
 			change := &observed.Event{Event: observed.ToolDefinitionChanged, Agent: known.Agent, Server: known.Server, Tool: tool, Before: before, After: after}
-			if _, err := r.sealEventAs(ctx, observed.Act{ChainID: chain, At: at, Event: change}); err != nil {
+			if _, err := r.sealEventAs(ctx, "", chain, at, change); err != nil {
 				return fmt.Errorf("the definition of the tool %s changed, and that could not be sealed: %w", evidence.Abbreviate(tool), err)
 			}
 			r.Tell.Warn("a server says something else of a tool than before", "server", known.Server, "tool", tool, "before", before, "after", after)

@@ -279,18 +279,21 @@ func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark 
 
 // sealEvent seals what happened to the recorder now, and returns the time that the log has of it.
 func (r *Recorder) sealEvent(ctx context.Context, e *observed.Event) (at time.Time, err error) {
-	return r.sealEventAs(ctx, observed.Act{At: r.Now(), Event: e})
+	return r.sealEventAs(ctx, "", "", r.Now(), e)
 }
 
 // sealEventAs seals an event of a time. "" stands for a new id, and for the chain of what the recorder says about itself.
-func (r *Recorder) sealEventAs(ctx context.Context, act observed.Act) (at time.Time, err error) {
-	if act.RecordID == "" {
-		if act.RecordID, err = evidence.NewRecordID(act.At, rand.Reader); err != nil {
+func (r *Recorder) sealEventAs(ctx context.Context, id, chain string, at time.Time, e *observed.Event) (time.Time, error) {
+	payload, err := e.Payload(r.Name, evidence.FormatTime(at), cmp.Or(chain, eventChain(r.Name)))
+	if err != nil {
+		return at, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
+	}
+	if payload.RecordID = id; id == "" {
+		if payload.RecordID, err = evidence.NewRecordID(at, rand.Reader); err != nil {
 			return at, err
 		}
 	}
-	act.Recorder, act.ChainID = r.Name, cmp.Or(act.ChainID, eventChain(r.Name))
-	return r.seal(ctx, act)
+	return r.seal(ctx, observed.Act{Payload: payload})
 }
 
 // beat seals heartbeats, so that silence has a date. Each names the time of the start or heartbeat before it: so a reader can separate processes of one name.
@@ -419,7 +422,7 @@ func (r *Recorder) sealGaps(ctx context.Context) error {
 		if g == nil {
 			return nil
 		}
-		if _, err := r.sealEventAs(ctx, observed.Act{RecordID: g.id, ChainID: g.chain, At: r.Now(), Event: g.event}); err != nil {
+		if _, err := r.sealEventAs(ctx, g.id, g.chain, r.Now(), g.event); err != nil {
 			return err
 		}
 		r.gaps.sealed()

@@ -404,8 +404,8 @@ func TestCrash(t *testing.T) {
 		"when the record is in the log": func(t *testing.T, d *desk) {
 			e := d.begins(t, "c1", time.Now(), bodyOfText("hello")).(*exchange)
 			a := d.recorder.actOf(e.intent)
-			a.At, a.Ended, a.ChainID = time.Now(), evidence.Complete, "c"
-			a.Request = &observed.Body{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}
+			a.Timestamp, a.Ended, a.ChainID = evidence.FormatTime(time.Now()), evidence.Complete, "c"
+			a.Request = &observed.Body{ObservedBody: evidence.ObservedBody{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}}
 			must.Get(d.recorder.seal(t.Context(), a))(t)
 		},
 	} {
@@ -684,8 +684,9 @@ func TestTimesOfAChain(t *testing.T) {
 		d := newDesk(t, folder, log, nil)
 		for _, later := range after {
 			id := must.Get(evidence.NewRecordID(d.recorder.Now(), rand.Reader))(t)
-			act := observed.Act{Recorder: "witness", RecordID: id, Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
-				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
+			act := observed.Act{Payload: evidence.Payload{AgentID: "witness", RecordID: id, ActionType: evidence.ObservedTool, RequestID: id, ChainID: chain, Timestamp: evidence.FormatTime(ended.Add(later))},
+				Observed: evidence.Observed{Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18", Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: evidence.FormatTime(ended), EndedMS: observed.Milliseconds(later), Ended: evidence.Complete},
+				Request:  &observed.Body{ObservedBody: evidence.ObservedBody{SHA256: evidence.DigestOf(nil)}}}
 			must.Get(d.recorder.seal(t.Context(), act))(t)
 		}
 		d.end()

@@ -143,7 +143,7 @@ func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unre
 	if len(missed) > 0 {
 		reason := fmt.Sprintf("the journal of the recorder %s, which died, has damaged lines: each may be a call of which nothing else is known", evidence.Abbreviate(cmp.Or(about.Recorder, r.Name)))
 		gap := &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}
-		if _, err := r.sealEventAs(ctx, observed.Act{RecordID: id, At: r.Now(), Event: gap}); err != nil {
+		if _, err := r.sealEventAs(ctx, id, "", r.Now(), gap); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 	a := r.lost(folder, i)
 	if recorder != r.Name {
 		theirs := a
-		theirs.Recorder = recorder
+		theirs.AgentID = recorder
 		if theirs.ChainID == eventChain(r.Name) {
 			theirs.ChainID = eventChain(recorder)
 		}
@@ -214,10 +214,10 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 
 func (r *Recorder) lost(folder string, i *intent) observed.Act {
 	a := r.actOf(i)
-	a.At, a.Ended = r.Now(), evidence.LostInCrash
+	a.Timestamp, a.Ended = evidence.FormatTime(r.Now()), evidence.LostInCrash
 	a.ChainID = cmp.Or(a.ChainID, eventChain(r.Name))
 	a.Missing = []string{"how the call ended: the recorder's process ended before; it may not even have been forwarded"}
-	a.Request = &observed.Body{Bytes: i.Bytes, SHA256: i.SHA256}
+	a.Request = &observed.Body{ObservedBody: evidence.ObservedBody{Bytes: i.Bytes, SHA256: i.SHA256}}
 	r.answerOnDisk(&a, filepath.Join(folder, spoolFolder), i.CallID)
 	return a
 }
@@ -233,7 +233,6 @@ func (r *Recorder) answerOnDisk(a *observed.Act, spool, id string) {
 		return
 	}
 	defer done() //nolint:errcheck // it was only read
-	a.FirstByte = nil
 	a.Response, a.Missing = bodyOf("response", copied, nil, true, append(a.Missing, "response: what came after the part that was on disk"))
 	mask(a)
 }

@@ -28,7 +28,7 @@ func (r *Recorder) seal(ctx context.Context, act observed.Act) (at time.Time, er
 func (r *Recorder) sealNew(ctx context.Context, act observed.Act) (time.Time, error) {
 	at, err := r.sealNext(ctx, act)
 	switch _, refused := errors.AsType[*evidence.FieldError](err); {
-	case act.Event != nil:
+	case act.ActionType == evidence.RecorderEvent:
 	case refused, errors.Is(err, errNoRecord):
 		r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
 		return r.sealNext(ctx, bare(act, err))
@@ -43,41 +43,42 @@ var errNoRecord = errors.New("the act cannot be sealed")
 
 // sealNext seals an act so that its record names the last one of its chain, and claims no earlier time.
 func (r *Recorder) sealNext(ctx context.Context, act observed.Act) (time.Time, error) {
+	at := act.Payload.Time()
 	leave, err := r.beginnings.enter(ctx, act.ChainID, func() bool { last, _ := r.ends.get(act.ChainID); return !last.digest.IsZero() })
 	if err != nil {
-		return act.At, err
+		return at, err
 	}
 	defer leave()
 	last, known := r.ends.get(act.ChainID)
 	if !known {
 		if last.digest, last.at, err = r.Log.Last(ctx, act.ChainID); err != nil {
-			return act.At, err
+			return at, err
 		}
 	}
 	if !last.digest.IsZero() {
 		act.Saw = []evidence.Digest{last.digest}
 	}
-	if act.At.Before(last.at) {
-		act.At = last.at
+	if at.Before(last.at) {
+		at, act.Timestamp = last.at, evidence.FormatTime(last.at)
 	}
 	draft, err := observed.Draft(act)
 	if err != nil {
-		return act.At, fmt.Errorf("%w: %w", errNoRecord, err)
+		return at, fmt.Errorf("%w: %w", errNoRecord, err)
 	}
 	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(draft)...))
 	if err != nil {
 		r.ends.forget(act.ChainID) // it may be in the log: the next one asks
-		return draft.Payload.Time(), err
+		return at, err
 	}
-	r.ends.set(act.ChainID, end{digest, draft.Payload.Time()})
-	return draft.Payload.Time(), nil
+	r.ends.set(act.ChainID, end{digest, at})
+	return at, nil
 }
 
 // bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
 func bare(a observed.Act, why error) observed.Act {
-	b := observed.Act{Recorder: a.Recorder, RecordID: a.RecordID, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage,
-		Fidelity: a.Fidelity, Protocol: a.Protocol, At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
-		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}
+	b := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID, ActionType: a.ActionType, AgentID: a.AgentID, RequestID: a.RequestID, ChainID: a.ChainID, Timestamp: a.Timestamp},
+		Observed: evidence.Observed{Agent: a.Agent, Began: a.Began, Ended: a.Ended, EndedMS: a.EndedMS, Fidelity: a.Fidelity, FirstByteMS: a.FirstByteMS, Protocol: a.Protocol,
+			Side: a.Side, Status: a.Status, Vantage: a.Vantage, Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}}
 	if a.Upstream != nil {
 		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}
 	}
@@ -89,7 +90,7 @@ func countsOf(b *observed.Body) *observed.Body {
 	if b == nil {
 		return nil
 	}
-	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
+	return &observed.Body{ObservedBody: evidence.ObservedBody{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}}
 }
 
 // An end is the last record of a chain. The next one names it, so that nobody can put another in its place, and claims no earlier time: a call that ended
@@ -185,7 +186,7 @@ func withoutBytes(b *observed.Body) *observed.Body {
 		return nil
 	}
 	left := *b
-	left.Kept, left.Refused, left.Truncated = nil, false, false
+	left.Kept, left.Decoded, left.Truncated = nil, "", false
 	return &left
 }
 
@@ -245,7 +246,7 @@ const (
 // from what it is called: the same account is sealed once, however often it is told. Of two accounts of one act both are sealed, the second under otherID, which
 // follows from what is told, and names the first. The names of agent and chain must be fit for records.
 func (r *Recorder) Report(ctx context.Context, act observed.Act, otherID string) (Account, error) {
-	act.Recorder = r.Name
+	act.AgentID = r.Name
 	act.Request.Earlier = r.earlier(act.ChainID)
 	account, err := New, r.sealUnless(ctx, act)
 	if errors.Is(err, api.ErrConflict) {

@@ -58,7 +58,7 @@ var onlyCounted = map[string]bool{"ping": true, "notifications/progress": true, 
 // Pipe returns a pipe before one server.
 func (r *Relay) Pipe(about PipeOptions) *Pipe {
 	about.Server = r.fingerprint(about.Server)
-	p := &Pipe{Relay: r, about: about, tally: tally{}}
+	p := &Pipe{Relay: &Relay{Options: r.Options, witness: r.witness, spool: r.spool}, about: about, tally: tally{}} // its end waits for its own calls alone
 	p.live, p.stop = context.WithCancelCause(context.Background())
 	p.client, p.server = newSide(p, "client"), newSide(p, "server")
 	p.client.other, p.server.other = p.server, p.client

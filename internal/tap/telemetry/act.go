@@ -247,16 +247,15 @@ const never = "the bytes of the call, its headers, its status and its attempts: 
 // Observed is the act as a recorder states it, but for the recorder's own name and the chain. received is when it was told, by the recorder's clock.
 func (a *Act) Observed(agent string, received time.Time) observed.Act {
 	p, _ := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body}) // the protocol is known
-	o := observed.Act{RecordID: a.RecordID(agent, false), RequestID: a.RequestID(), Type: evidence.ObservedSpan, At: received, ParentRequestID: a.Parent, Agent: agent, Vantage: evidence.Telemetry,
-		Fidelity: evidence.ByAttributes, Protocol: observe.OTLP, Ended: evidence.Complete, Began: a.Began, Missing: append([]string{never}, p.Problems...),
-		Request: &observed.Body{Bytes: int64(len(a.Body)), SHA256: evidence.DigestOf(a.Body), Type: "application/json", Kept: a.Body}}
+	o := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID(agent, false), ActionType: evidence.ObservedSpan, RequestID: a.RequestID(), Timestamp: evidence.FormatTime(received), ParentRequestID: a.Parent},
+		Observed: evidence.Observed{Agent: agent, Began: evidence.FormatTime(a.Began), Ended: evidence.Complete, Fidelity: evidence.ByAttributes, Missing: append([]string{never}, p.Problems...),
+			Protocol: observe.OTLP, Vantage: evidence.Telemetry}, Request: observed.Whole(a.Body, "application/json")}
 	switch {
 	case a.Began.IsZero():
-		o.Began = received
+		o.Began = evidence.FormatTime(received)
 		o.Missing = append(o.Missing, "when it began: not told; the time is that at which it was told")
 	case !a.Ended.IsZero() && !a.Ended.Before(a.Began):
-		elapsed := a.Ended.Sub(a.Began)
-		o.Elapsed = &elapsed
+		o.EndedMS = observed.Milliseconds(a.Ended.Sub(a.Began))
 	default:
 		o.Missing = append(o.Missing, "when it ended: not told, or before it began")
 	}

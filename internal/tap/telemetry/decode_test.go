@@ -332,7 +332,7 @@ func project(t *testing.T, a *telemetry.Act) observe.Projection {
 func payload(t *testing.T, a *telemetry.Act) evidence.Payload {
 	t.Helper()
 	o := a.Observed("shop-bot", time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC))
-	o.Recorder = "listener"
+	o.AgentID = "listener"
 	p := must.Get(observed.Draft(o))(t).Payload
 	return p
 }

@@ -157,8 +157,9 @@ func TestKeeper(t *testing.T) {
 func TestRecordings(t *testing.T) {
 	h := jurattest.New(t)
 	took, text := 1500*time.Millisecond, `{"model":"m","messages":[]}`
-	p := must.Get(observed.Draft(observed.Act{Recorder: "gate", RequestID: "r", At: jurattest.Start, Began: jurattest.Start.Add(-took), Elapsed: &took, ChainID: "recorded/bot/1", Agent: "bot", Vantage: evidence.Proxy,
-		Fidelity: evidence.ByBytes, Protocol: "openai.chat", Ended: evidence.ClientGone, Request: &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text)}}))(t).Payload
+	p := must.Get(observed.Draft(observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: "r", Timestamp: evidence.FormatTime(jurattest.Start), ChainID: "recorded/bot/1"},
+		Observed: evidence.Observed{Began: evidence.FormatTime(jurattest.Start.Add(-took)), EndedMS: observed.Milliseconds(took), Agent: "bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Ended: evidence.ClientGone},
+		Request:  observed.Whole([]byte(text), "")}))(t).Payload
 	on := must.Get(subject.FromRecords(nil, []subject.Exhibit{subject.NewExhibit(h.Seal(t, p))}, subject.Verification{Outcome: subject.NotProved}))(t)
 	c := trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: jurattest.Settings(jury.MajorityVote), Submitter: "ines", Now: h.Now}
 	c.Jurors, c.Judge = jurattest.Panel()

@@ -98,7 +98,7 @@ func TestPartSaysWhatIsMissing(t *testing.T) {
 	held := *apart
 	held.Disclosures = nil
 	refused := call(1, "talk", "clerk", request(asked), response(answers))
-	refused.Response.Encoding, refused.Response.Refused = "zstd", true
+	refused.Response.Encoding, refused.Response.Decoded = "zstd", evidence.DecodingRefused
 	several := call(2, "talk", "clerk", `{"model":"gpt-4o","n":2,"messages":[`+asked+`]}`,
 		`{"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"a"}},{"index":1,"finish_reason":"stop","message":{"role":"assistant","content":"b"}}]}`)
 	busy := call(3, "talk", "clerk", request(asked, `{"role":"user","content":"again"}`), `{"error":{"message":"busy","code":"overloaded"}}`)
@@ -156,12 +156,12 @@ var prices = llm.Prices{{Model: "gpt-4o", Rates: llm.Rates{Input: 2, Cached: 1, 
 // call is what a recorder saw of one call to a server of chat completions.
 func call(n int, chain, agent, request, response string) observed.Act {
 	body := func(text string) *observed.Body {
-		return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text), Type: "application/json"}
+		return observed.Whole([]byte(text), "application/json")
 	}
 	at := jurattest.Start.Add(time.Duration(n) * time.Second)
-	return observed.Act{Recorder: "gate", RequestID: fmt.Sprintf("call-%d", n), At: at, Began: at.Add(-time.Second), ChainID: chain, Agent: agent, Vantage: evidence.Proxy,
-		Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete,
-		Elapsed: new(time.Second), Request: body(request), Response: body(response)}
+	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprintf("call-%d", n), Timestamp: evidence.FormatTime(at), ChainID: chain},
+		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
+		Request:  body(request), Response: body(response)}
 }
 
 func seal(t *testing.T, h *jurattest.House, a observed.Act, apart ...string) *evidence.Record {

@@ -335,12 +335,12 @@ func recordCalls(t testing.TB, h *jurattest.House, calls ...spoken) (records []*
 			answer = `{"model":"gpt-4o-2024-08-06","choices":[{"index":0,"finish_reason":"stop","message":` + answer + `}],"usage":{"prompt_tokens":1200,"completion_tokens":48,"total_tokens":1248}}`
 		}
 		body := func(text string) *observed.Body {
-			return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text), Type: "application/json"}
+			return observed.Whole([]byte(text), "application/json")
 		}
 		began := jurattest.Start.Add(time.Duration(i) * time.Minute)
-		a := observed.Act{Recorder: "gate", RequestID: fmt.Sprintf("call-%d", i+1), At: began.Add(2 * time.Second), Began: began, FirstByte: new(350 * time.Millisecond), Elapsed: new(2100 * time.Millisecond),
-			ChainID: "recorded/support-agent/monday", Agent: "support-agent", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Method: "POST", Path: "/v1/chat/completions",
-			Status: 200, Ended: evidence.Complete, Upstream: &evidence.Upstream{Origin: "https://api.openai.com"}, Request: body(`{"model":"gpt-4o","messages":[` + c.request + `]}`), Response: body(answer)}
+		a := observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprintf("call-%d", i+1), Timestamp: evidence.FormatTime(began.Add(2 * time.Second)), ChainID: "recorded/support-agent/monday"},
+			Observed: evidence.Observed{Began: evidence.FormatTime(began), FirstByteMS: observed.Milliseconds(350 * time.Millisecond), EndedMS: observed.Milliseconds(2100 * time.Millisecond), Agent: "support-agent", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Upstream: &evidence.Upstream{Origin: "https://api.openai.com"}},
+			Request:  body(`{"model":"gpt-4o","messages":[` + c.request + `]}`), Response: body(answer)}
 		if c.change != nil {
 			c.change(&a)
 		}
@@ -406,16 +406,16 @@ func longConversation(t testing.TB, h *jurattest.House) []*evidence.Record {
 		spoken{request: next, response: `{"error":{"message":"the model is overloaded","code":"overloaded"}}`, change: func(a *observed.Act) { a.Status = 529 }},
 		spoken{request: next, response: `{"role":"assistant","content":"Tomorrow, they s`, change: func(a *observed.Act) { a.Ended, a.RetryOf, a.Attempt = evidence.ClientGone, "call-3", 2 }},
 		spoken{request: next, change: func(a *observed.Act) {
-			a.Ended, a.Response, a.Status, a.FirstByte, a.Elapsed = evidence.LostInCrash, nil, 0, nil, nil
+			a.Ended, a.Response, a.Status, a.FirstByteMS, a.EndedMS = evidence.LostInCrash, nil, 0, nil, nil
 		}},
 		spoken{request: next, response: `{"role":"assistant","content":"Tomorrow."}`, apart: []string{"/request_body", "/response_body"}},
 		spoken{request: next, response: "???", change: func(a *observed.Act) {
-			a.Response.Encoding, a.Response.Refused, a.Missing = "zstd", true, []string{"trailers"}
+			a.Response.Encoding, a.Response.Decoded, a.Missing = "zstd", evidence.DecodingRefused, []string{"trailers"}
 		}},
 		spoken{request: `{"role":"user","content":"Use the file."}`, response: `{"role":"assistant","content":"Done."}`, change: func(a *observed.Act) { a.Missing = []string{"a picture"} }},
 		spoken{request: next, response: `{"role":"assistant","content":"Tomorrow."}`, change: func(a *observed.Act) {
 			a.Vantage, a.Fidelity, a.Protocol, a.Request, a.Response = evidence.Telemetry, evidence.ByAttributes, "a-gateway", nil, nil
-			a.Type, a.Said = evidence.ObservedSpan, observed.Said{Prompt: []byte(`[{"role":"user","content":"Second hand?"}]`), Response: []byte(`"Yes."`)}
+			a.ActionType, a.Prompt, a.Payload.Response = evidence.ObservedSpan, []byte(`[{"role":"user","content":"Second hand?"}]`), []byte(`"Yes."`)
 		}},
 	)
 }
@@ -575,7 +575,7 @@ func hostileRecordings(t testing.TB) (map[string]Page, map[string][]string) {
 	records := recordCalls(t, h,
 		spoken{request: said("system", hostile("system")) + "," + said("user", hostile("user")), response: `{"role":"assistant","content":` + quoted(t, hostile("agent")) + `,"tool_calls":[{"id":"c","type":"function","function":{"name":` + quoted(t, hostile("tool")) +
 			`,"arguments":` + quoted(t, hostile("arguments")) + `}}]}`, change: func(a *observed.Act) {
-			a.Agent, a.Recorder, a.RetryOf, a.Missing, a.Path = hostileName("agent"), hostileName("gate"), hostileName("retry"), []string{hostileName("missing")}, "/"+markup
+			a.Agent, a.AgentID, a.RetryOf, a.Missing, a.Path = hostileName("agent"), hostileName("gate"), hostileName("retry"), []string{hostileName("missing")}, "/"+markup
 			a.Upstream = &evidence.Upstream{Origin: hostileName("origin")}
 		}},
 		spoken{request: said("critic", hostile("stranger")), response: `{"error":{"message":` + quoted(t, hostile("error")) + `,"code":"x"}}`},

@@ -258,13 +258,12 @@ func spokenCall(t testing.TB, n int, question, answer string) observed.Act {
 		return string(must.Get(json.Marshal(text))(t))
 	}
 	body := func(text string) *observed.Body {
-		return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text), Type: "application/json"}
+		return observed.Whole([]byte(text), "application/json")
 	}
 	began := time.Now().Add(-time.Hour).Add(time.Duration(n) * time.Second)
-	return observed.Act{Recorder: "gate", RequestID: fmt.Sprint("call-", n), At: began.Add(time.Second), Began: began, Elapsed: new(time.Second), Agent: "courier", Vantage: evidence.Proxy,
-		Fidelity: evidence.ByBytes, Protocol: "openai.chat", Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete,
-		Request:  body(`{"model":"gpt-4o","messages":[{"role":"user","content":` + quote(question) + `}]}`),
-		Response: body(`{"model":"gpt-4o-2024-08-06","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quote(answer) + `}}]}`)}
+	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprint("call-", n), Timestamp: evidence.FormatTime(began.Add(time.Second))},
+		Observed: evidence.Observed{Began: evidence.FormatTime(began), EndedMS: observed.Milliseconds(time.Second), Agent: "courier", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete},
+		Request:  body(`{"model":"gpt-4o","messages":[{"role":"user","content":` + quote(question) + `}]}`), Response: body(`{"model":"gpt-4o-2024-08-06","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quote(answer) + `}}]}`)}
 }
 
 // record seals what a recorder saw, with its texts apart, as recorders do.

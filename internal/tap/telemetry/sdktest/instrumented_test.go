@@ -61,7 +61,7 @@ func TestInstrumentedAgents(t *testing.T) {
 					t.Errorf("sent: %v", d.types)
 				}
 				var told []observe.Projection
-				slices.SortStableFunc(d.reports, func(a, b observed.Act) int { return a.Began.Compare(b.Began) })
+				slices.SortStableFunc(d.reports, func(a, b observed.Act) int { return strings.Compare(a.Began, b.Began) })
 				for _, r := range d.reports {
 					p, f := said(t, r), factsOf(r)
 					if !strings.HasSuffix(r.RequestID, "-events") && (f.Usage == nil || f.Model == "" || !strings.Contains(string(f.Parameters), "openai")) {
