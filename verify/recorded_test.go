@@ -553,7 +553,7 @@ func TestReadersOfOneMessage(t *testing.T) {
 		return func(a *observed.Act) {
 			a.Response.Encoding = encoding
 			if accepts != "" {
-				a.Request.Headers = map[string]string{"accept-encoding": accepts}
+				a.Request.Headers = observed.Headers(map[string]string{"accept-encoding": accepts})
 			}
 		}
 	}
