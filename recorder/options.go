@@ -161,7 +161,6 @@ func (o Options) upstreams() (root string, list map[string]relay.Upstream, err e
 	return root, list, nil
 }
 
-// built is the version of the program that this package is in.
 func built() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Path == "" {

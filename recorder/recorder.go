@@ -153,7 +153,6 @@ type transport struct {
 	next     http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	chain, agent := req.Context().Value(chainKey{}), req.Context().Value(agentKey{})
 	switch {
@@ -172,7 +171,6 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(named)
 }
 
-// closing closes the body of a request that is not sent, as http.RoundTripper must.
 func closing(req *http.Request, err error) error {
 	if req.Body == nil {
 		return err

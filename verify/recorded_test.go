@@ -30,7 +30,7 @@ const (
 var longContext = strings.Repeat("a long context that is sent with each call, and kept once. ", 20)
 
 func passed(text string) *observed.Body {
-	return observed.Whole([]byte(text), "application/json")
+	return observed.Whole(text, "application/json")
 }
 
 // observedCall is a call that the recorder "gate" saw.

@@ -24,7 +24,7 @@ const (
 )
 
 func passed(text, kind string) *observed.Body {
-	return observed.Whole([]byte(text), kind)
+	return observed.Whole(text, kind)
 }
 
 func call(request, response string) observed.Act {

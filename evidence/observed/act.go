@@ -42,7 +42,8 @@ type Body struct {
 }
 
 // Whole is a body that passed without an encoding, and is kept as it is.
-func Whole(body []byte, mediaType string) *Body {
+func Whole[T ~string | ~[]byte](text T, mediaType string) *Body {
+	body := []byte(text)
 	return &Body{ObservedBody: evidence.ObservedBody{Bytes: int64(len(body)), SHA256: evidence.DigestOf(body), Type: mediaType}, Kept: body}
 }
 

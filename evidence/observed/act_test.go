@@ -25,7 +25,7 @@ const (
 
 // body describes bytes that passed without an encoding.
 func body(text string) *observed.Body {
-	return observed.Whole([]byte(text), "application/json")
+	return observed.Whole(text, "application/json")
 }
 
 func chat() observed.Act {

@@ -352,12 +352,9 @@ func unmarshal(t *testing.T, doc []byte, into any) {
 }
 
 func act(request []byte, response string, earlier []byte) observed.Act {
-	body := func(kept []byte) *observed.Body {
-		return observed.Whole(kept, "")
-	}
 	a := observed.Act{Payload: evidence.Payload{AgentID: "gate", Timestamp: evidence.FormatTime(jurattest.Start), ChainID: "talk"},
 		Observed: evidence.Observed{Began: evidence.FormatTime(jurattest.Start), Agent: "recorded-agent", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
-		Request:  body(request), Response: body([]byte(response))}
+		Request:  observed.Whole(request, ""), Response: observed.Whole([]byte(response), "")}
 	if earlier != nil {
 		a.Request.Earlier = [][]byte{earlier}
 	}

@@ -83,13 +83,10 @@ const asked, answered = `{"model":"gpt-4o","messages":[{"role":"user","content":
 // call seals an act that a recorder saw, after a change.
 func (h *house) call(t *testing.T, recorder, agent string, change func(a *observed.Act)) string {
 	t.Helper()
-	body := func(text string) *observed.Body {
-		return observed.Whole([]byte(text), "application/json")
-	}
 	at := h.at()
 	a := observed.Act{Payload: evidence.Payload{AgentID: recorder, RequestID: fmt.Sprint("call-", h.minutes), Timestamp: evidence.FormatTime(at), ChainID: "recorded/" + agent + "/monday"},
 		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
-		Request:  body(asked), Response: body(answered)}
+		Request:  observed.Whole(asked, "application/json"), Response: observed.Whole(answered, "application/json")}
 	if change != nil {
 		change(&a)
 	}

@@ -262,12 +262,14 @@ func (n *Node) OneOrMore() []*Node {
 	return n.List()
 }
 
-// ByName are the members of an object, as they are written; none of everything else.
-func (n *Node) ByName() map[string]any {
+// ByName are the members of an object, as they are written, but for some; none of everything else.
+func (n *Node) ByName(but ...string) map[string]any {
 	members := map[string]any{}
 	if n != nil {
 		for i, name := range n.Names {
-			members[name] = n.Members[i].Raw()
+			if !slices.Contains(but, name) {
+				members[name] = n.Members[i].Raw()
+			}
 		}
 	}
 	return members

@@ -197,7 +197,6 @@ func (a *agent) sent(o *convo.Node) {
 	a.prompt = append(a.prompt, said...)
 }
 
-// of notes a context or a task by its id.
 func (a *agent) of(what, id string) {
 	if id != "" {
 		a.out.Conversation = append(a.out.Conversation, convo.Short(what+":"+id))

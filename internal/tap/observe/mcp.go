@@ -113,7 +113,6 @@ func (r *reading) rpcRequest() rpcs {
 	return list
 }
 
-// rpcs reads a body: one message, a batch, or several of these in lines.
 func (r *reading) rpcs(what string, body []byte) (list rpcs) {
 	d := jsontext.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff"))), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for d.PeekKind() != 0 {
@@ -167,13 +166,12 @@ func (r *reading) rpcSaid(m rpc, role string) []convo.Message {
 		text := strings.TrimRight(m.method+" "+convo.TextOf(m.rest.Get("params").Raw()), " ")
 		return []convo.Message{{Role: role, Name: convo.Short(m.method), Content: convo.Pieces{convo.Words(text)}}}
 	}
-	said, tool := convo.Message{Role: role}, m.method == "tools/call"
-	shown := m.params.ByName() // of the call of a tool, what stands beside it, such as the answers to what the server asked before
-	delete(shown, "_meta")
-	if tool {
-		delete(shown, "name")
-		delete(shown, "arguments")
+	said, but := convo.Message{Role: role}, []string{"_meta"}
+	tool := m.method == "tools/call"
+	if tool { // what stands beside it, such as the answers to what the server asked before
+		but = append(but, "name", "arguments")
 	}
+	shown := m.params.ByName(but...)
 	name, arguments := m.method, convo.TextOf(written(shown))
 	if tool {
 		if len(shown) > 0 {
@@ -224,10 +222,7 @@ func (r *reading) toolContent(o *convo.Node) (list convo.Pieces) {
 	if structured != "" {
 		list = append(list, convo.Words("[structuredContent] "+structured))
 	}
-	rest := o.ByName()
-	for _, known := range []string{"content", "structuredContent", "isError", "_meta"} {
-		delete(rest, known)
-	}
+	rest := o.ByName("content", "structuredContent", "isError", "_meta")
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
 		list = append(list, convo.Words("["+name+"] "+convo.TextOf(rest[name].(jsontext.Value))))
 	}

@@ -93,11 +93,8 @@ func executed(list *convo.Node) []convo.Message {
 			continue
 		}
 		number, _ := strconv.Atoi(convo.Plain(n.Get("index")))
-		id, name, rest := fmt.Sprintf(convo.Numbered+"%d", number+1), n.Word("type"), n.ByName()
+		id, name, rest := fmt.Sprintf(convo.Numbered+"%d", number+1), n.Word("type"), n.ByName("index", "type", "arguments", "output")
 		t.Call(nil, convo.Function(id, name, convo.Plain(n.Get("arguments"))))
-		for _, known := range []string{"index", "type", "arguments", "output"} {
-			delete(rest, known)
-		}
 		returned := convo.Plain(n.Get("output"))
 		if n.Get("output").Absent() && len(rest) > 0 {
 			returned = convo.TextOf(written(rest))
@@ -272,7 +269,6 @@ func readGenerate(r *reading) {
 
 func explainGoogle(body []byte) string { return explainKind(body, "status") }
 
-// isCodeAssist reports whether a path is of Google's Code Assist, which puts request and answer into envelopes.
 func isCodeAssist(path string) bool {
 	_, last, _ := cutLast(pathOf(path))
 	return strings.HasPrefix(last, "v1internal:")

@@ -444,7 +444,6 @@ func (r *reading) odd(at *convo.Node) {
 
 func place(at *convo.Node) string { return observed.PathInClear(convo.Short(at.Pointer())) }
 
-// text is a member that is a text.
 func (r *reading) text(n *convo.Node, name string) string {
 	at := n.Get(name)
 	if !at.Absent() && at.Kind != '"' {
@@ -453,7 +452,6 @@ func (r *reading) text(n *convo.Node, name string) string {
 	return convo.Plain(at)
 }
 
-// number is the number of one of several answers.
 func (r *reading) number(n *convo.Node) int {
 	at := n.Get("index")
 	number, err := strconv.Atoi(cmp.Or(convo.Plain(at), "0"))
@@ -463,7 +461,6 @@ func (r *reading) number(n *convo.Node) int {
 	return number
 }
 
-// within is a member that is an object.
 func (r *reading) within(n *convo.Node, name string) *convo.Node {
 	at := n.Get(name)
 	r.mustBeObject(at)
@@ -476,7 +473,6 @@ func (r *reading) mustBeObject(n *convo.Node) {
 	}
 }
 
-// list are several answers.
 func (r *reading) list(n *convo.Node, name string) []*convo.Node {
 	at := n.Get(name)
 	r.mustBeList(at)
@@ -500,7 +496,6 @@ func (r *reading) mistyped(n *convo.Node) {
 	r.fail("answer: %s has the wrong type", place(n))
 }
 
-// streamed puts a stream together.
 func (r *reading) streamed(explain func(body []byte) string, read func([]byte) (convo.Streamed, error)) jsontext.Value {
 	answer, err := read(r.call.Response)
 	if answer.Strange && expected(err) {

@@ -189,7 +189,6 @@ func (t *telling) absent() {
 	}
 }
 
-// take returns an attribute, and notes that it was read.
 func (t *telling) take(name string) *otlp.Value {
 	t.taken[name] = true
 	return t.said[name]
@@ -378,7 +377,6 @@ const mostUnread = 10
 // valueOf writes a value as JSON. A whole number that JSON's readers would round is a string.
 func valueOf(v *otlp.Value) jsontext.Value { return written(plain(v)) }
 
-// written is a value as JSON; nil: it has none.
 func written(v any) jsontext.Value {
 	doc, err := json.Marshal(v, lenient, json.Deterministic(true))
 	if err != nil {
@@ -390,7 +388,6 @@ func written(v any) jsontext.Value {
 // maxExact is the greatest whole number that all readers of JSON read alike.
 const maxExact = 1 << 53
 
-// plain is a value as package json writes it.
 func plain(v *otlp.Value) any {
 	switch {
 	case v.String != nil:
@@ -428,7 +425,6 @@ func textOf(v *otlp.Value) string {
 	return convo.TextOf(valueOf(v))
 }
 
-// objects are the objects in an array, or an object alone.
 func objects(n *convo.Node) []*convo.Node {
 	return slices.DeleteFunc(slices.Clone(n.OneOrMore()), func(one *convo.Node) bool { return one.Kind != '{' })
 }

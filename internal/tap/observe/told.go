@@ -136,7 +136,6 @@ func outputOf(n *convo.Node) convo.Pieces {
 	return convo.Pieces{convo.Words(convo.TextOf(n.Raw()))}
 }
 
-// tree reads JSON that is whole; nil: there is none.
 func tree(v jsontext.Value) *convo.Node {
 	n, err := convo.ReadLenient(v)
 	if err != nil {
@@ -182,27 +181,17 @@ func (t *telling) answeredInEvents() bool {
 
 // object is the message of an event: its body, or JSON in an attribute, or its attributes.
 func (e event) object() *convo.Node {
-	o := map[string]any{}
-	if e.body != nil {
-		v := valueOf(e.body)
-		if e.body.String != nil && isWhole(*e.body.String) {
-			v = jsontext.Value(*e.body.String)
+	if content := cmp.Or(e.body, e.said.Named("gen_ai.event.content")); content != nil {
+		v := valueOf(content)
+		if s := content.String; s != nil && isWhole(*s) && (e.body != nil || convo.ObjectOf(jsontext.Value(*s)) != nil) {
+			v = jsontext.Value(*s)
 		}
-		if o := convo.ObjectOf(v); o != nil {
+		if o := convo.ObjectOf(v); o != nil && (e.body != nil || content.String != nil) {
 			return o
 		}
-		o["content"] = v
-		return tree(written(o))
+		return tree(written(map[string]any{"content": v}))
 	}
-	if content := e.said.Named("gen_ai.event.content"); content != nil {
-		if content.String != nil {
-			if o := convo.ObjectOf(jsontext.Value(*content.String)); o != nil {
-				return o
-			}
-		}
-		o["content"] = valueOf(content)
-		return tree(written(o))
-	}
+	o := map[string]any{}
 	for i := range e.said {
 		name, v := e.said[i].Key, valueOf(&e.said[i].Value)
 		if s := e.said[i].Value.String; s != nil && (name == "message" || name == "tool_calls") && isWhole(*s) {
@@ -263,7 +252,6 @@ func (b *branch) text(name string) string {
 	return textOf(at.value)
 }
 
-// items returns what is below numbers, in their order.
 func (b *branch) items() (list []*branch) {
 	numbers := map[int]*branch{}
 	for name, next := range b.under {

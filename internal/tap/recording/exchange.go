@@ -102,7 +102,6 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	return a
 }
 
-// actOf is an act as far as its intent tells.
 func (r *Recorder) actOf(i *intent) observed.Act {
 	return observed.Act{Payload: evidence.Payload{RecordID: i.RecordID, ActionType: i.Type, AgentID: r.Name, RequestID: i.CallID, ChainID: i.Chain},
 		Observed: evidence.Observed{Agent: i.Agent, Began: evidence.FormatTime(i.Began), Fidelity: evidence.ByBytes, Method: i.Method, Path: i.Path, Protocol: i.Protocol,
@@ -345,7 +344,6 @@ func (e *exchange) sessionOf(outcome *relay.Outcome) string {
 	return ChainOf(e.intent.Agent, "mcp-"+filepath.Base(e.recorder.own))
 }
 
-// unmasked is why the bytes of a message are not kept.
 const unmasked = "it is not kept, as it cannot be read, and may have secrets for notifications"
 
 // mask overwrites the secrets in the bodies of a message: they must not be on disk. What cannot be read for that is not kept.
@@ -372,7 +370,6 @@ func mask(act *observed.Act) {
 // could then never be erased.
 var reasons = []error{relay.ErrClientGone, relay.ErrSpoolFull, relay.ErrUpgrade, observe.ErrTooLong, observe.ErrEncoding, observe.ErrBehind, api.ErrConflict}
 
-// inWords says in closed words what an error was.
 func inWords(err error) string {
 	if said, is := errors.AsType[relay.Reason](err); is {
 		return said.Error()

@@ -185,7 +185,6 @@ func (j *journal) writePending() error {
 	return nil
 }
 
-// write writes batches until nothing is pending.
 func (j *journal) write() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -231,14 +230,12 @@ func (j *journal) sync(wanted bool) (err error) {
 	return err
 }
 
-// fail tells all that wait that the journal is broken.
 func (j *journal) fail() {
 	b := j.next
 	j.pending, j.unsynced, j.next, b.err = nil, false, &batch{done: make(chan struct{})}, j.broken
 	j.settle(b)
 }
 
-// settle tells those who wait for a batch what became of it.
 func (j *journal) settle(b *batch) {
 	if b.err != nil {
 		for _, id := range b.began {
@@ -248,7 +245,6 @@ func (j *journal) settle(b *batch) {
 	close(b.done)
 }
 
-// rewrite replaces the file by one that has the open intents alone.
 func (j *journal) rewrite() error {
 	draft, err := j.copyOpen()
 	if err != nil {
@@ -288,7 +284,6 @@ func (j *journal) copyOpen() (draft *os.File, err error) {
 	return draft, nil
 }
 
-// replace puts what copyOpen made, and the lines that came meanwhile, in the place of the file.
 func (j *journal) replace(draft *os.File) error {
 	_, err := draft.Write(j.meanwhile)
 	j.copying, j.meanwhile = false, nil
@@ -447,7 +442,6 @@ func firstLine(text []byte) (l line, length int) {
 	return line{}, len(text)
 }
 
-// member returns a member of half a line, if it is there as a whole.
 func member(half []byte, name string) (value string) {
 	found := regexp.MustCompile(`"` + name + `":("(?:[^"\\]|\\.)*")`).FindSubmatch(half)
 	if found == nil || json.Unmarshal(found[1], &value) != nil {

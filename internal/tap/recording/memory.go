@@ -343,7 +343,6 @@ type definitions struct {
 	turns  turns // for each file, from reading it to replacing it
 }
 
-// A listing is what is remembered of a server.
 type listing struct {
 	Agent  string                     `json:"agent"`
 	Server string                     `json:"server"` // as records name it

@@ -310,7 +310,6 @@ func (r *Recorder) beat(ctx context.Context) {
 	}
 }
 
-// every waits, and reports whether the context still stands.
 func every(ctx context.Context, interval time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -355,7 +354,6 @@ func (g *gaps) add(of gap, why error) {
 	}
 }
 
-// count returns how many calls were missed and are not in the log.
 func (g *gaps) count() (n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -373,7 +371,6 @@ func (g *gaps) count() (n int64) {
 // mostGaps is how many counts are kept by chain. Beyond, those of all chains of an agent are one.
 const mostGaps = 10_000
 
-// mostMissed is how many counts one event has.
 const mostMissed = 1000
 
 // next returns what is to be sealed next: what an earlier attempt did not seal, or else the counts of one chain, under an id. It is nil if nothing was missed.
@@ -404,7 +401,6 @@ func (g *gaps) sealed() {
 	g.sealing = nil
 }
 
-// name makes a text fit for a member that holds a name.
 func name(text string) string {
 	if evidence.CheckName(text) == nil {
 		return text

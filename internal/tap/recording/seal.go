@@ -110,7 +110,6 @@ func (r *Recorder) apart(d *evidence.Draft) []string {
 	return slices.DeleteFunc(said, func(pointer string) bool { return !d.Has(pointer) })
 }
 
-// unsealed holds acts that could not be sealed, until they can.
 type unsealed struct {
 	mu    sync.Mutex
 	acts  []observed.Act
@@ -123,7 +122,6 @@ const (
 	mostLateBytes = 256 << 20 // of their bodies; those of further acts are dropped, and their digests stay
 )
 
-// add keeps an act, and reports whether there was room for it.
 func (u *unsealed) add(act observed.Act, why error) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -141,7 +139,6 @@ func (u *unsealed) add(act observed.Act, why error) bool {
 	return true
 }
 
-// state returns how many acts wait, and why.
 func (u *unsealed) state() (waiting int, why error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -208,7 +205,6 @@ func (r *Recorder) failed(act observed.Act, why error) error {
 	return why // the relay counts it as missed
 }
 
-// catchUp seals what could not be sealed, as soon as that is possible.
 func (r *Recorder) catchUp(ctx context.Context) {
 	var told State
 	for every(ctx, r.Retry) {

@@ -50,7 +50,7 @@ func finderFor(answer *http.Response, watched map[string]bool, ends ends, maxDec
 		f = newCompressed(encoding, maxDecoded, f)
 	}
 	if answer.ContentLength >= 0 {
-		f = &counted{finder: f, length: answer.ContentLength}
+		f = &counted{f, max(answer.ContentLength-1, 0)}
 	}
 	return f
 }
@@ -69,7 +69,6 @@ func plainFinder(contentType string, watched map[string]bool, ends ends) finder 
 	return &opaque{}
 }
 
-// progress is what a finder was shown, and what it found.
 type progress struct {
 	n        int64 // bytes read
 	passed   int64 // bytes that may pass
@@ -104,10 +103,10 @@ func blind(n int64) finder { return &opaque{progress: progress{n: n}, held: tail
 // counted holds the last byte of a body whose length is known: clients need no end of the body then.
 type counted struct {
 	finder
-	length int64
+	most int64
 }
 
-func (c *counted) Safe() int64 { return min(c.finder.Safe(), max(c.length-1, 0)) }
+func (c *counted) Safe() int64 { return min(c.finder.Safe(), c.most) }
 
 // tail is how many of the last bytes are held of a body that cannot be decoded.
 const tail = 512
@@ -140,7 +139,6 @@ type settle struct{ at, decoded int64 }
 // with the next one.
 const maxWaiting = 64
 
-// newCompressed decodes up to a limit.
 func newCompressed(encoding string, limit int64, decoded finder) *compressed {
 	c := &compressed{finder: decoded, eager: encoding == "br"}
 	c.resume, c.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -217,7 +215,6 @@ func (c *compressed) settled() {
 	c.waiting = append(c.waiting, settle{c.read, c.decoded})
 }
 
-// source is what the decoder reads.
 type source compressed
 
 // more waits until there is a byte to read. The decoder asks for more when it has given out what it has decoded: brotli always, the others
@@ -286,7 +283,6 @@ const (
 	longestValue = 40 // longer than every name of a terminal event
 )
 
-// byteOrderMark may stand before a text.
 var byteOrderMark = []byte("\ufeff")
 
 func newEvents(watched map[string]bool, ends ends) *events {
@@ -321,7 +317,6 @@ func (e *events) Step(p []byte) int {
 	return at + 1
 }
 
-// line reads a part of a line.
 func (e *events) line(p []byte) {
 	if e.n < 3 { // a byte order mark may come in parts
 		for len(p) > 0 && e.n < 3 && e.length == 0 && p[0] == byteOrderMark[e.n] {
@@ -391,7 +386,6 @@ func (e *events) pass() {
 	}
 }
 
-// endEvent says what the event was that an empty line has ended.
 func (e *events) endEvent() {
 	if name, last := e.ends(Event{e.name, e.done, e.data.found}); name != "" {
 		e.terminal = cmp.Or(e.terminal, name) // the first one counts, since everything from there is held

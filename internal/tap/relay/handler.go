@@ -47,7 +47,6 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// refuse answers instead of the provider.
 func (r *Relay) refuse(w http.ResponseWriter, err error) {
 	refusal, is := errors.AsType[*Refusal](err)
 	if !is {
@@ -59,8 +58,7 @@ func (r *Relay) refuse(w http.ResponseWriter, err error) {
 	r.say(w, refusal.Status, "recorder_refused", refusal.Reason)
 }
 
-// retryAfter is after how many seconds a client may try again.
-const retryAfter = 5
+const retryAfter = 5 // seconds
 
 // say answers in the form that providers use, so that SDKs show the message.
 func (r *Relay) say(w http.ResponseWriter, status int, code, message string) {
@@ -112,7 +110,7 @@ func (r *Relay) admit(w http.ResponseWriter, req *http.Request) (*passage, *http
 func (r *Relay) pass(w http.ResponseWriter, p *passage, out *http.Request) error {
 	early := &informational{w: w}
 	answer, err := p.ask(r.Next, out.WithContext(httptrace.WithClientTrace(out.Context(), &httptrace.ClientTrace{Got1xxResponse: early.got})))
-	early.stop()
+	early.end()
 	switch {
 	case err == nil && answer.StatusCode == http.StatusSwitchingProtocols:
 		return r.upgraded(w, answer)
@@ -200,7 +198,6 @@ func networkOf(hostPort string) string {
 	return network.String()
 }
 
-// request reads the body of a request, and returns the body to send.
 func (r *Relay) request(w http.ResponseWriter, req *http.Request, call *Call) (io.Reader, error) {
 	control := http.NewResponseController(w)
 	from := &hurried{from: req.Body, control: control, began: time.Now(), patience: r.BodyTimeout}
@@ -241,7 +238,6 @@ func (h *hurried) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outgoing returns the request that the provider gets.
 func (r *Relay) outgoing(ctx context.Context, req *http.Request, header http.Header, t route, call *Call, body io.Reader) *http.Request {
 	onward(header, req.Header, call.Upgrade)
 	if _, sent := header["User-Agent"]; !sent {
@@ -262,7 +258,6 @@ func (r *Relay) outgoing(ctx context.Context, req *http.Request, header http.Hea
 	return out.WithContext(ctx)
 }
 
-// names reports whether the lists of a header have a token.
 func names(lines []string, wanted string) bool {
 	for _, line := range lines {
 		for token := range strings.SplitSeq(line, ",") {
@@ -274,7 +269,6 @@ func names(lines []string, wanted string) bool {
 	return false
 }
 
-// answer passes the provider's answer on.
 func (r *Relay) answer(w http.ResponseWriter, p *passage, answer *http.Response) error {
 	announced := len(answer.Trailer)
 	header := w.Header()
@@ -311,21 +305,33 @@ const headerWaits = time.Millisecond
 
 // flushSoon flushes a header, unless begun is called before: the body begins, or the answer is over.
 func flushSoon(control *http.ResponseController) (begun func()) {
-	var mu sync.Mutex
-	over := false
-	timer := time.AfterFunc(headerWaits, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !over {
-			_ = control.Flush() // if the client has left, the next write says so
-		}
-	})
+	waits := new(stretch)
+	timer := time.AfterFunc(headerWaits, func() { waits.during(func() { _ = control.Flush() }) }) // if the client has left, the next write says so
 	return func() {
 		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		over = true
+		waits.end()
 	}
+}
+
+// A stretch is a time in which another goroutine may use an answer.
+type stretch struct {
+	mu   sync.Mutex // held while the answer is used
+	over bool
+}
+
+func (s *stretch) during(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		do()
+	}
+}
+
+// end returns when nobody uses the answer any more.
+func (s *stretch) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
 }
 
 // copyTo hands on what a passage gives, as soon as it gives it. It calls begun before.
@@ -370,30 +376,23 @@ func deliver(w io.Writer, control *http.ResponseController, p *passage, b []byte
 
 // informational passes on what a provider says before its answer, as 103 Early Hints.
 type informational struct {
-	mu   sync.Mutex // held while w is used by the transport
-	w    http.ResponseWriter
-	over bool
+	stretch
+	w http.ResponseWriter
 }
 
 func (i *informational) got(code int, header textproto.MIMEHeader) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.over || code == http.StatusContinue { // the server has said "continue" already if the client waited for it
+	if code == http.StatusContinue { // the server has said it already if the client waited for it
 		return nil
 	}
-	out := i.w.Header()
-	for name, values := range header {
-		out[name] = values
-	}
-	i.w.WriteHeader(code)
-	clear(out)
+	i.during(func() {
+		out := i.w.Header()
+		for name, values := range header {
+			out[name] = values
+		}
+		i.w.WriteHeader(code)
+		clear(out)
+	})
 	return nil
-}
-
-func (i *informational) stop() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.over = true
 }
 
 // Transport returns a transport for a program that makes the calls itself: each goes where the program sends it, is one of [Models], and next makes it, or a
@@ -411,7 +410,6 @@ type transport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer, err := t.roundTrip(req)
 	if err != nil && req.Body != nil {

@@ -62,7 +62,6 @@ const (
 	mostFound = 64
 )
 
-// write reads until the value ends, and reports whether it has ended.
 func (v *value) write(p []byte) (n int, ended bool) {
 	for n < len(p) && !v.ended {
 		if v.quoted && !v.escaped {
@@ -172,7 +171,6 @@ func (v *value) close() {
 	v.key, v.ended = false, v.depth <= 0
 }
 
-// endText ends a string: a name, or a value.
 func (v *value) endText() {
 	text, long := v.text, len(v.text) == longestText
 	if bytes.IndexByte(text, '\\') >= 0 {
@@ -189,7 +187,6 @@ func (v *value) endText() {
 	v.note(at, '"', text, long)
 }
 
-// endPlain ends a number or a word.
 func (v *value) endPlain() {
 	if v.plain {
 		v.plain = false
@@ -197,7 +194,6 @@ func (v *value) endPlain() {
 	}
 }
 
-// note keeps a value that is watched.
 func (v *value) note(at string, kind jsontext.Kind, text []byte, long bool) {
 	known := func(m Member) bool { return m.Path == at && m.Kind == kind && m.Value == string(text) }
 	if v.watched[at] && len(v.found) < mostFound && !slices.ContainsFunc(v.found, known) {
@@ -205,7 +201,6 @@ func (v *value) note(at string, kind jsontext.Kind, text []byte, long bool) {
 	}
 }
 
-// reset makes v ready for another value.
 func (v *value) reset() {
 	*v = value{watched: v.watched, within: v.within[:0], text: v.text[:0], found: v.found[:0]}
 }

@@ -117,7 +117,6 @@ func (r *Relay) read(body io.Reader, call *Call) (io.Reader, error) {
 	return call.Request.Open(), nil
 }
 
-// missed tells the witness of a call without a record.
 func (r *Relay) missed(call *Call, why error) {
 	r.guarded("telling that a call was missed", call, func() { r.witness.Missed(call, why) })
 }
@@ -259,7 +258,6 @@ func (p *passage) withhold() {
 	}
 }
 
-// result returns what ended the passage.
 func (p *passage) result() error {
 	p.releaseClosed()
 	if p.recorded != nil {
@@ -279,7 +277,6 @@ func (p *passage) give(b []byte) int {
 	return n
 }
 
-// limit returns how many bytes the client may have.
 func (p *passage) limit() int64 {
 	switch {
 	case p.recorded != nil:
@@ -334,7 +331,6 @@ func (p *passage) find(b []byte) {
 	}
 }
 
-// tailRead is what was read after the terminal event.
 type tailRead struct {
 	b   []byte
 	err error
@@ -360,7 +356,6 @@ func (p *passage) takeTail() {
 	}
 }
 
-// readTail reads until the body ends or the passage is closed.
 func (p *passage) readTail(tail chan<- tailRead) {
 	for {
 		b := make([]byte, 1<<10)
@@ -376,7 +371,6 @@ func (p *passage) readTail(tail chan<- tailRead) {
 	}
 }
 
-// finish fixes the outcome, and has the call recorded.
 func (p *passage) finish() {
 	p.finished = true
 	o := &p.outcome
@@ -404,7 +398,6 @@ func (p *passage) finish() {
 	}
 }
 
-// closeFinder tells the finder that nothing more comes.
 func (p *passage) closeFinder() {
 	p.r.guarded("at the end of an answer", p.call, p.finder.Close)
 }
@@ -476,7 +469,6 @@ func (p *passage) releaseClosed() {
 	}
 }
 
-// release gives the copies back.
 func (p *passage) release() {
 	p.released.Do(func() {
 		failed := p.call.Request.release()

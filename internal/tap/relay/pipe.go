@@ -41,7 +41,6 @@ type Pipe struct {
 	over    bool  // no more calls begin
 }
 
-// errOver is why a pipe stops that came to its end.
 var errOver = errors.New("the pipe has ended")
 
 // PipeOptions tell what a Pipe says of the server.
@@ -65,7 +64,6 @@ func (r *Relay) Pipe(about PipeOptions) *Pipe {
 	return p
 }
 
-// A side is one of the two that speak.
 type side struct {
 	pipe  *Pipe
 	name  string
@@ -226,7 +224,6 @@ func (s *side) write(to io.Writer, lost func()) {
 	}
 }
 
-// sort tells questions, answers and other lines apart.
 func (s *side) sort(l *line) func() error {
 	p := s.pipe
 	if l.rest != nil {
@@ -273,7 +270,6 @@ func (s *side) sort(l *line) func() error {
 	return func() error { return p.record(asks, ended) }
 }
 
-// call describes a line that is a call.
 func (p *Pipe) call(s *side, l *line) *Call {
 	c := &Call{ID: l.id, Began: l.at, Vantage: evidence.Proxy, Mode: p.Mode, Upstream: p.about.Server, Origin: p.about.Origin, Speaks: MCP, Version: p.version,
 		Path: "/" + s.name, Header: http.Header{}, Chain: p.about.Chain, Request: l.body}
@@ -287,10 +283,12 @@ func (p *Pipe) call(s *side, l *line) *Call {
 }
 
 // record tells the witness of the call that a line begins, and of those that it ends.
-func (p *Pipe) record(asks *question, ended []*question) error {
+func (p *Pipe) record(asks *question, ended []*question) (err error) {
 	if asks.call != nil {
-		if err := p.show(asks); err != nil {
-			return err
+		asks.exchange, err = p.beginning(context.Background(), asks.call)
+		close(asks.began)
+		if err != nil {
+			return notRecorded(err)
 		}
 		if len(asks.waiting) == 0 { // it wants no answer
 			ended = append(ended, asks)
@@ -310,7 +308,18 @@ func (p *Pipe) finish(q *question, ended Ended, reason error) error {
 	p.mu.Lock()
 	counted := p.tally.with(q)
 	p.mu.Unlock()
-	return p.recorded(q, &Outcome{Ended: ended, Reason: reason, Header: http.Header{}, At: time.Now(), Counted: counted})
+	if q.exchange == nil {
+		p.freeAll(q)
+		return nil
+	}
+	o := &Outcome{Ended: ended, Reason: reason, Header: http.Header{}, At: time.Now(), Counted: counted}
+	if err := p.response(q, o); err != nil {
+		return notRecorded(err)
+	}
+	if p.Mode == Closed {
+		defer p.freeAll(q)
+	}
+	return p.ending(context.Background(), q.call, q.exchange, o, func() { p.freeAll(q) })
 }
 
 // A line is a line on its way: its copy, and what is known of the messages in it.
@@ -376,7 +385,6 @@ func (s *side) full(l *line, part []byte, lost error) error {
 	return nil
 }
 
-// pass hands the rest of a line to who writes it.
 func (s *side) pass(l *line) error {
 	defer close(l.rest)
 	for !l.feed {
@@ -446,7 +454,6 @@ type question struct {
 	token    string
 }
 
-// ask notes a request that waits for an answer.
 func (s *side) ask(q *question, m *message) {
 	if !q.waiting[m.id] {
 		q.waiting[m.id] = true
@@ -473,7 +480,6 @@ func (s *side) answered(id string, l *line) *question {
 	return q
 }
 
-// drop forgets that a question waits for the answer with an id.
 func (s *side) drop(id string, q *question) {
 	if s.asked[id] = slices.DeleteFunc(s.asked[id], func(other *question) bool { return other == q }); len(s.asked[id]) == 0 {
 		delete(s.asked, id)
@@ -484,7 +490,6 @@ func (s *side) drop(id string, q *question) {
 	}
 }
 
-// left takes the questions out that have no answer.
 func (s *side) left() []*question {
 	once := map[*question]bool{}
 	for _, list := range s.asked {
@@ -520,30 +525,6 @@ func (t tally) with(q *question) (list []string) {
 	return list
 }
 
-// show tells the witness that a call begins.
-func (r *Relay) show(q *question) (err error) {
-	defer close(q.began)
-	if q.exchange, err = r.beginning(context.Background(), q.call); err != nil {
-		return notRecorded(err)
-	}
-	return nil
-}
-
-// recorded tells the witness how a call ended. Closed mode waits for it.
-func (r *Relay) recorded(q *question, o *Outcome) error {
-	if q.exchange == nil {
-		r.freeAll(q)
-		return nil
-	}
-	if err := r.response(q, o); err != nil {
-		return notRecorded(err)
-	}
-	if r.Mode == Closed {
-		defer r.freeAll(q)
-	}
-	return r.ending(context.Background(), q.call, q.exchange, o, func() { r.freeAll(q) })
-}
-
 // response fills in the answer: its line or, of a batch, a copy of its lines.
 func (r *Relay) response(q *question, o *Outcome) error {
 	if len(q.answers) == 0 {
@@ -566,7 +547,6 @@ func (r *Relay) response(q *question, o *Outcome) error {
 	return nil
 }
 
-// freeAll gives the copies of a call back.
 func (r *Relay) freeAll(q *question) {
 	r.free(q.line)
 	for _, l := range q.answers {

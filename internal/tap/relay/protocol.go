@@ -40,7 +40,6 @@ var Models = &Protocol{Name: "models", Watch: watching([]string{"type", finishRe
 // finishReason is the member of Gemini's chunks that tells that a candidate is finished. Other candidates may follow.
 const finishReason = "candidates/*/finishReason"
 
-// modelEnds are the types of events that end an answer.
 var modelEnds = map[string]bool{
 	"message_stop":        true, // Anthropic's Messages
 	"response.completed":  true, // OpenAI's Responses
@@ -165,7 +164,6 @@ func endsOfMCP(request *Body) ends {
 	}
 }
 
-// severalOf reports whether an array of messages has answers, and returns the ids in it.
 func severalOf(found []Member) (answers bool, ids []string) {
 	for _, f := range found {
 		switch f.Path {
@@ -194,7 +192,6 @@ func (m *message) answers() bool { return m.method == "" && m.result && m.id != 
 
 var versionOfMCP = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
 
-// messageOf makes a message of what was found in it.
 func messageOf(found []Member) (m message) {
 	seen := map[string]bool{}
 	for _, f := range found {
@@ -249,7 +246,6 @@ type messages struct {
 	first    byte // that is no white space; 0: none was written
 }
 
-// mostMessages bounds how many messages of one batch are known.
 const mostMessages = 1000
 
 func newMessages() *messages {
@@ -258,7 +254,6 @@ func newMessages() *messages {
 	return m
 }
 
-// element takes an element of a batch.
 func (m *messages) element(e Event) (string, bool) {
 	if m.many = len(m.list) == mostMessages; !m.many {
 		m.list = append(m.list, messageOf(e.Members))

@@ -91,7 +91,6 @@ func (u Upstream) versioned(path string) string {
 	return u.Version + "/" + path
 }
 
-// custody reports whether the relay holds the key.
 func (u Upstream) custody() bool { return u.Key != "" }
 
 // Origin is the scheme and host, as a Call has them.
@@ -319,5 +318,4 @@ var (
 	ErrUpgrade           = errors.New("the connection changed to another protocol, which is not recorded")
 )
 
-// notRecorded wraps what the witness said.
 func notRecorded(err error) error { return fmt.Errorf("%w: %w", ErrNotRecorded, err) }

@@ -27,7 +27,6 @@ const (
 	ownHeaders  = "Jurat-"
 )
 
-// route is where a request goes.
 type route struct {
 	name     string
 	upstream Upstream
@@ -92,7 +91,6 @@ func (r *Relay) divided(path string) (token, name, rest string) {
 	return token, name, rest
 }
 
-// pathOf returns the path that the upstream is asked for.
 func (u Upstream) pathOf(rest string) string {
 	return strings.TrimSuffix(u.Base.EscapedPath(), "/") + "/" + u.versioned(rest)
 }
@@ -161,7 +159,6 @@ func (r *Relay) checkBrowser(req *http.Request) error {
 	return refuse(http.StatusMisdirectedRequest, "this recorder must be asked by a name that is this machine's own: use 127.0.0.1 or localhost in the base URL, or name %q in the recorder's options", host)
 }
 
-// isPrivate reports whether others on the network cannot read the request.
 func isPrivate(req *http.Request) bool {
 	if req.TLS != nil {
 		return true
@@ -172,7 +169,6 @@ func isPrivate(req *http.Request) bool {
 	return isLoopback(req.RemoteAddr)
 }
 
-// isLoopback reports whether a host and port are of this machine alone.
 func isLoopback(hostPort string) bool {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -225,7 +221,6 @@ func endToEnd(header http.Header) (http.Header, error) {
 	return plain, nil
 }
 
-// canonical returns a copy of a header in which each name has one spelling.
 func canonical(header http.Header) http.Header {
 	plain := make(http.Header, len(header))
 	for _, name := range slices.Sorted(maps.Keys(header)) {
@@ -257,13 +252,11 @@ var shownHeaders = map[string]bool{
 	"X-Ms-Request-Id": true, "X-Should-Retry": true,
 }
 
-// shownParameters are the parameters of queries that a witness may see.
 var shownParameters = map[string]bool{
 	"A2A-Version": true, "after": true, "alt": true, "api-version": true, "before": true, "beta": true, "include": true, "include[]": true, "limit": true,
 	"order": true, "pageSize": true, "pageToken": true, "starting_after": true, "stream": true,
 }
 
-// shownOf returns what of a header a witness may see.
 func shownOf(all http.Header) http.Header {
 	shown := http.Header{}
 	for name, values := range all {
@@ -284,7 +277,6 @@ func shownOfQuery(raw string) url.Values {
 	return all
 }
 
-// credentialHeaders are where providers look for a key.
 var credentialHeaders = []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization"}
 
 // keyParameter is the parameter of a query in which Gemini takes a key.
@@ -293,7 +285,6 @@ const keyParameter = "key"
 // inQuery is how options and credentials name it.
 const inQuery = "?key="
 
-// credentials returns by what the provider will know the caller.
 func (r *Relay) credentials(header http.Header, query string) []Credential {
 	var found []Credential
 	for _, name := range credentialHeaders {
@@ -385,7 +376,6 @@ func (e *astrayError) Error() string {
 	return fmt.Sprintf("the server's answer with the status %d leads the client by the header %s %s%s", e.status, e.header, how, e.to)
 }
 
-// notAstray says what to do.
 const notAstray = "start the recorder with the address to which the server leads as its upstream, such as --upstream https://HOST/mcp/ with a slash at the end, or let the server name a path alone"
 
 // astray returns an error if a client that follows the answer would ask past this relay, or for something else than the server means.
@@ -444,7 +434,6 @@ func (p *passage) leads(text string) (shown string, past bool) {
 	return "", false
 }
 
-// askedAt returns the address of a request, as its client names it.
 func askedAt(req *http.Request) *url.URL {
 	path, query, _ := strings.Cut(req.RequestURI, "?")
 	at := &url.URL{Scheme: "http", Host: req.Host, RawQuery: query}
@@ -466,7 +455,6 @@ func (r *Relay) leadsHere(asked, to *url.URL) bool {
 	return same || to.Scheme == "https" && strings.EqualFold(to.Host, asked.Host) && slices.Contains(r.Hosts, strings.ToLower(asked.Hostname()))
 }
 
-// hostOf is a host with its port.
 func hostOf(u *url.URL, scheme string) string {
 	port := u.Port()
 	if port == "" {

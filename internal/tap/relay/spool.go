@@ -36,7 +36,6 @@ type spool struct {
 // mostInMemory is how much all bodies may hold in memory together. Beyond, they go to files at once.
 const mostInMemory = 64 << 20
 
-// full reports whether there is no room for another body.
 func (s *spool) full() bool { return s.held.Load() >= s.cap }
 
 // share is how many times as much as is free the copies of one caller may hold. So one that fills the spool leaves a fifth of it to others.
@@ -60,7 +59,6 @@ func (s *spool) take(caller string, n int64) error {
 	return nil
 }
 
-// give takes room back.
 func (s *spool) give(caller string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +70,6 @@ func (s *spool) give(caller string, n int64) {
 	}
 }
 
-// toMemory reports whether n bytes more may be in memory, and counts them.
 func (s *spool) toMemory(n int64) bool {
 	if s.inMemory.Add(n) <= s.memory {
 		return true
@@ -120,7 +117,6 @@ func (s *spool) response(id, encoding string, maxDecoded int64) *Body {
 	return s.body(id+responseFile+suffixOf(encoding), encoding, maxDecoded)
 }
 
-// mostDecoded is how far a copy is decoded if nothing else is configured.
 const mostDecoded = 64 << 20
 
 const (
@@ -234,7 +230,6 @@ func (b *Body) store(p []byte) error {
 	return nil
 }
 
-// toFile moves what is in memory to a new file.
 func (b *Body) toFile() (err error) {
 	if b.hidden { // under a key that is gone with the process
 		key := make([]byte, 32)
@@ -255,7 +250,6 @@ func (b *Body) toFile() (err error) {
 	return nil
 }
 
-// seal sets the exported fields.
 func (b *Body) seal() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -52,7 +52,6 @@ type Told struct {
 	room int // bytes that further acts may have
 }
 
-// place is what a span or an entry stands in.
 type place struct {
 	resource *otlp.Resource
 	scope    *otlp.Scope
@@ -81,7 +80,6 @@ func (t *Told) Refuse(reason string) {
 	}
 }
 
-// refer is how a record names a span: its request_id.
 func refer(trace, span otlp.ID) string { return string(trace) + "-" + string(span) }
 
 func (t *Told) spans(data *otlp.Data) {
@@ -338,7 +336,6 @@ func either(body []byte) (*otlp.Data, error) {
 
 var errNothing = errors.New("no span in it has ids, and no entry of a log a time")
 
-// hasSpans reports whether a span has ids, or there is none.
 func hasSpans(d *otlp.Data) bool {
 	none := true
 	for _, r := range d.ResourceSpans {
@@ -353,7 +350,6 @@ func hasSpans(d *otlp.Data) bool {
 	return none
 }
 
-// hasEntries reports whether an entry of a log has a time, or there is none.
 func hasEntries(d *otlp.Data) bool {
 	none := true
 	for _, r := range d.ResourceLogs {
@@ -368,7 +364,6 @@ func hasEntries(d *otlp.Data) bool {
 	return none
 }
 
-// plainly takes Go's types out of an error.
 func plainly(err error) error {
 	if semantic, is := errors.AsType[*json.SemanticError](err); is {
 		reason := semantic.Err
@@ -429,7 +424,6 @@ func countProtobuf(of protoreflect.MessageDescriptor, body []byte, depth int, le
 	return nil
 }
 
-// countJSON counts the objects in a body, and how deep they are.
 func countJSON(body []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	for left := maxValues; ; {

@@ -97,7 +97,6 @@ func (r *Receiver) Counts() string {
 	return strings.Join(list, ", ")
 }
 
-// A refusal is an answer other than 200.
 type refusal struct {
 	status int
 	err    error
@@ -109,24 +108,23 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Errorf(format, args...)}
 }
 
-// signals are what is taken over HTTP, by the path.
 var signals = map[string]Signal{"/v1/traces": Traces, "/v1/logs": Logs, "/v1/metrics": ofMetrics}
 
 const ofMetrics Signal = "metrics"
 
-// A question is a request that names what it is about, and how that is written.
+// A question is a request that names what it is about, and how that is written. The answer is written in the same way.
 type question struct {
 	*http.Request
+	w        http.ResponseWriter
 	signal   Signal
-	encoding Encoding
+	encoding Encoding // "": it is unknown, and the answer is JSON
 }
 
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	q := question{Request: req, signal: signals[req.URL.Path]}
-	a := answer{w: w, signal: q.signal}
-	told, err := r.post(w, &q, &a)
+	q := &question{Request: req, w: w, signal: signals[req.URL.Path]}
+	told, err := r.post(q)
 	if err == nil {
-		a.done(told)
+		q.done(told)
 		return
 	}
 	status := http.StatusServiceUnavailable // an error that is no refusal may pass
@@ -134,15 +132,15 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		status = refusal.status
 	}
 	r.Log.Warn("telemetry was not recorded", "signal", string(q.signal), "status", status, "error", err) // clients of gRPC show no answer of HTTP
-	a.fail(status, err.Error())
+	q.fail(status, err.Error())
 }
 
-func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, error) {
+func (r *Receiver) post(q *question) (*Told, error) {
 	if q.signal == "" {
 		return nil, refuse(http.StatusNotFound, "unknown path: want /v1/traces, /v1/logs or /v1/metrics; with gRPC, set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 	}
 	if q.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
+		q.w.Header().Set("Allow", http.MethodPost)
 		return nil, refuse(http.StatusMethodNotAllowed, "%.20q: OTLP is sent by POST", q.Method)
 	}
 	switch media, _, err := mime.ParseMediaType(q.Header.Get("Content-Type")); {
@@ -153,11 +151,10 @@ func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, e
 	default:
 		return nil, refuse(http.StatusUnsupportedMediaType, "content type %.100q: send application/x-protobuf or application/json", q.Header.Get("Content-Type"))
 	}
-	a.encoding = q.encoding
-	return r.take(w, q)
+	return r.take(q)
 }
 
-func (r *Receiver) take(w http.ResponseWriter, q *question) (*Told, error) {
+func (r *Receiver) take(q *question) (*Told, error) {
 	if !r.asksForThis(q.Host) {
 		return nil, refuse(http.StatusForbidden, "the request asks for the host %.100q: give the recorder that name with --host", q.Host)
 	}
@@ -170,10 +167,10 @@ func (r *Receiver) take(w http.ResponseWriter, q *question) (*Told, error) {
 		return nil, err
 	}
 	defer leave()
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := http.NewResponseController(q.w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	body, err := decoded(http.MaxBytesReader(w, q.Body, MaxBody), strings.Join(q.Header.Values("Content-Encoding"), ","))
+	body, err := decoded(http.MaxBytesReader(q.w, q.Body, MaxBody), strings.Join(q.Header.Values("Content-Encoding"), ","))
 	if r, is := errors.AsType[*refusal](err); is && errors.Is(r.err, os.ErrDeadlineExceeded) {
 		return nil, fmt.Errorf("it did not come within %v: %w", waitForBody, r.err) // no refusal: what is refused for good is lost
 	}
@@ -369,13 +366,6 @@ func (r *Receiver) sealOne(ctx context.Context, a *act) error {
 	return nil
 }
 
-// An answer is written in the encoding of the request.
-type answer struct {
-	w        http.ResponseWriter
-	signal   Signal
-	encoding Encoding // "": the request's is unknown, and the answer is JSON
-}
-
 // Fields of the protocol's messages: ExportTraceServiceResponse and its like, ExportTracePartialSuccess and its like, google.rpc.Status.
 const (
 	partialSuccess = 1
@@ -385,26 +375,25 @@ const (
 	statusMessage  = 2
 )
 
-// rejectedNames are the members that count what was refused.
 var rejectedNames = map[Signal]string{Traces: "rejectedSpans", Logs: "rejectedLogRecords"}
 
 // done says that everything is recorded that can be; what cannot is counted, and must not be sent again.
-func (a *answer) done(told *Told) {
-	if a.encoding == Protobuf {
+func (q *question) done(told *Told) {
+	if q.encoding == Protobuf {
 		var body []byte // the same for each signal
 		if told.Refused > 0 {
 			inner := protowire.AppendVarint(protowire.AppendTag(nil, rejected, protowire.VarintType), uint64(told.Refused))
 			inner = protowire.AppendString(protowire.AppendTag(inner, errorMessage, protowire.BytesType), reasons(told))
 			body = protowire.AppendBytes(protowire.AppendTag(nil, partialSuccess, protowire.BytesType), inner)
 		}
-		a.write(http.StatusOK, body)
+		q.write(http.StatusOK, body)
 		return
 	}
 	members := map[string]any{}
 	if told.Refused > 0 {
-		members["partialSuccess"] = map[string]string{rejectedNames[a.signal]: strconv.Itoa(told.Refused), "errorMessage": reasons(told)}
+		members["partialSuccess"] = map[string]string{rejectedNames[q.signal]: strconv.Itoa(told.Refused), "errorMessage": reasons(told)}
 	}
-	a.writeJSON(http.StatusOK, members)
+	q.writeJSON(http.StatusOK, members)
 }
 
 func reasons(told *Told) string { return strings.Join(told.Reasons, "; ") }
@@ -413,38 +402,37 @@ func reasons(told *Told) string { return strings.Join(told.Reasons, "; ") }
 var codes = map[int]int32{http.StatusBadRequest: 3, http.StatusRequestEntityTooLarge: 8, http.StatusMethodNotAllowed: 12, http.StatusUnsupportedMediaType: 12,
 	http.StatusInternalServerError: 13, http.StatusServiceUnavailable: 14, http.StatusUnauthorized: 16, http.StatusForbidden: 7, http.StatusNotFound: 5}
 
-// retryAfter is how many seconds a sender should wait.
-const retryAfter = 2
+const retryAfter = 2 // seconds
 
 // fail says why nothing, or not all, is recorded. With the status 503 the sender sends it again.
-func (a *answer) fail(status int, why string) {
+func (q *question) fail(status int, why string) {
 	if status == http.StatusServiceUnavailable {
-		a.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+		q.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	}
 	why = strings.ToValidUTF8(why, "\ufffd")
-	if a.encoding == Protobuf {
+	if q.encoding == Protobuf {
 		body := protowire.AppendVarint(protowire.AppendTag(nil, statusCode, protowire.VarintType), uint64(codes[status]))
-		a.write(status, protowire.AppendString(protowire.AppendTag(body, statusMessage, protowire.BytesType), why))
+		q.write(status, protowire.AppendString(protowire.AppendTag(body, statusMessage, protowire.BytesType), why))
 		return
 	}
-	a.writeJSON(status, map[string]any{"code": codes[status], "message": why})
+	q.writeJSON(status, map[string]any{"code": codes[status], "message": why})
 }
 
-func (a *answer) writeJSON(status int, members map[string]any) {
+func (q *question) writeJSON(status int, members map[string]any) {
 	body, err := json.Marshal(members, json.Deterministic(true))
 	if err != nil {
 		status, body = http.StatusInternalServerError, nil
 	}
-	a.encoding = JSON
-	a.write(status, body)
+	q.encoding = JSON
+	q.write(status, body)
 }
 
-func (a *answer) write(status int, body []byte) {
+func (q *question) write(status int, body []byte) {
 	media := "application/json"
-	if a.encoding == Protobuf {
+	if q.encoding == Protobuf {
 		media = "application/x-protobuf"
 	}
-	a.w.Header().Set("Content-Type", media)
-	a.w.WriteHeader(status)
-	_, _ = a.w.Write(body) // a sender that has left sends it again
+	q.w.Header().Set("Content-Type", media)
+	q.w.WriteHeader(status)
+	_, _ = q.w.Write(body) // a sender that has left sends it again
 }

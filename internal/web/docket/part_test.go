@@ -155,13 +155,10 @@ var prices = llm.Prices{{Model: "gpt-4o", Rates: llm.Rates{Input: 2, Cached: 1, 
 
 // call is what a recorder saw of one call to a server of chat completions.
 func call(n int, chain, agent, request, response string) observed.Act {
-	body := func(text string) *observed.Body {
-		return observed.Whole([]byte(text), "application/json")
-	}
 	at := jurattest.Start.Add(time.Duration(n) * time.Second)
 	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprintf("call-%d", n), Timestamp: evidence.FormatTime(at), ChainID: chain},
 		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
-		Request:  body(request), Response: body(response)}
+		Request:  observed.Whole(request, "application/json"), Response: observed.Whole(response, "application/json")}
 }
 
 func seal(t *testing.T, h *jurattest.House, a observed.Act, apart ...string) *evidence.Record {

@@ -438,12 +438,9 @@ func (h *town) watch(t *testing.T) {
 	agent, began, took := pick(h.r, watched), jurattest.Start.Add(-time.Duration(h.r.IntN(5*24*60))*time.Minute), time.Duration(h.r.IntN(9000))*time.Millisecond
 	answer := fmt.Sprintf(`{"model":%q,"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%q}}],"usage":{"prompt_tokens":%d,"completion_tokens":2,"total_tokens":9}}`,
 		pick(h.r, models), pick(h.r, sentences), h.r.IntN(9))
-	body := func(text string) *observed.Body {
-		return observed.Whole([]byte(text), "application/json")
-	}
 	act := observed.Act{Payload: evidence.Payload{AgentID: pick(h.r, taps), RequestID: "r", Timestamp: evidence.FormatTime(began.Add(took)), ChainID: "recorded/" + agent + "/" + pick(h.r, []string{"1", "2", "3", "4"})},
 		Observed: evidence.Observed{Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Path: "/v1/chat/completions", Status: 200, Ended: pick(h.r, ends), Began: evidence.FormatTime(began), EndedMS: observed.Milliseconds(took)},
-		Request:  body(`{"model":"m","messages":[{"role":"user","content":"May I send it?"}]}`), Response: body(answer)}
+		Request:  observed.Whole(`{"model":"m","messages":[{"role":"user","content":"May I send it?"}]}`, "application/json"), Response: observed.Whole(answer, "application/json")}
 	p := must.Get(observed.Draft(act))(t).Payload
 	h.Seal(t, p)
 	if h.r.IntN(4) == 0 {

@@ -334,13 +334,10 @@ func recordCalls(t testing.TB, h *jurattest.House, calls ...spoken) (records []*
 		if strings.HasPrefix(answer, `{"role"`) {
 			answer = `{"model":"gpt-4o-2024-08-06","choices":[{"index":0,"finish_reason":"stop","message":` + answer + `}],"usage":{"prompt_tokens":1200,"completion_tokens":48,"total_tokens":1248}}`
 		}
-		body := func(text string) *observed.Body {
-			return observed.Whole([]byte(text), "application/json")
-		}
 		began := jurattest.Start.Add(time.Duration(i) * time.Minute)
 		a := observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprintf("call-%d", i+1), Timestamp: evidence.FormatTime(began.Add(2 * time.Second)), ChainID: "recorded/support-agent/monday"},
 			Observed: evidence.Observed{Began: evidence.FormatTime(began), FirstByteMS: observed.Milliseconds(350 * time.Millisecond), EndedMS: observed.Milliseconds(2100 * time.Millisecond), Agent: "support-agent", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Upstream: &evidence.Upstream{Origin: "https://api.openai.com"}},
-			Request:  body(`{"model":"gpt-4o","messages":[` + c.request + `]}`), Response: body(answer)}
+			Request:  observed.Whole(`{"model":"gpt-4o","messages":[`+c.request+`]}`, "application/json"), Response: observed.Whole(answer, "application/json")}
 		if c.change != nil {
 			c.change(&a)
 		}

@@ -257,13 +257,10 @@ func spokenCall(t testing.TB, n int, question, answer string) observed.Act {
 	quote := func(text string) string {
 		return string(must.Get(json.Marshal(text))(t))
 	}
-	body := func(text string) *observed.Body {
-		return observed.Whole([]byte(text), "application/json")
-	}
 	began := time.Now().Add(-time.Hour).Add(time.Duration(n) * time.Second)
 	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprint("call-", n), Timestamp: evidence.FormatTime(began.Add(time.Second))},
 		Observed: evidence.Observed{Began: evidence.FormatTime(began), EndedMS: observed.Milliseconds(time.Second), Agent: "courier", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete},
-		Request:  body(`{"model":"gpt-4o","messages":[{"role":"user","content":` + quote(question) + `}]}`), Response: body(`{"model":"gpt-4o-2024-08-06","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quote(answer) + `}}]}`)}
+		Request:  observed.Whole(`{"model":"gpt-4o","messages":[{"role":"user","content":`+quote(question)+`}]}`, "application/json"), Response: observed.Whole(`{"model":"gpt-4o-2024-08-06","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":`+quote(answer)+`}}]}`, "application/json")}
 }
 
 // record seals what a recorder saw, with its texts apart, as recorders do.

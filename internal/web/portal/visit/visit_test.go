@@ -396,12 +396,9 @@ func TestStatements(t *testing.T) {
 func TestExchanges(t *testing.T) {
 	a, b := jurattest.NewForStrangers(t), jurattest.NewNeighbour(t)
 	sees := func(h *jurattest.House, side evidence.Side) visit.Source {
-		body := func(text string) *observed.Body {
-			return observed.Whole([]byte(text), "")
-		}
 		p := must.Get(observed.Draft(observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: "r", ActionType: evidence.ObservedMessage, Timestamp: evidence.FormatTime(jurattest.Start)},
 			Observed: evidence.Observed{Side: side, Agent: "agent-" + string(side), Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "http", Ended: evidence.Complete, Began: evidence.FormatTime(jurattest.Start), EndedMS: observed.Milliseconds(time.Second)},
-			Request:  body("a question"), Response: body("an answer")}))(t).Payload
+			Request:  observed.Whole("a question", ""), Response: observed.Whole("an answer", "")}))(t).Payload
 		return source(t, string(side), h.Bundle(t, h.Seal(t, p)))
 	}
 	asked, answered := sees(a, evidence.Asked), sees(b, evidence.Answered)
