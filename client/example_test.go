@@ -17,6 +17,7 @@ import (
 	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/log/access"
 	"jurat/internal/log/installation"
@@ -65,7 +66,7 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 }
 
 // scripted seats jurors whose answers come from a script.
-func scripted(int64) trial.Config {
+func scripted(*subject.Case, int64) trial.Config {
 	jurors, judge := jurattest.Panel()
 	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 }

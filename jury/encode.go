@@ -227,6 +227,26 @@ type Attempt struct {
 	Latency      int64  `json:"latencyMillis"`         // milliseconds from the question to the answer, including waits for the provider's limits
 }
 
+// A Bill adds up attempts.
+type Bill struct {
+	Calls, Problems, Unpriced                int
+	InputTokens, OutputTokens, Cost, Latency int64
+}
+
+// Add adds the attempts of an act.
+func (b *Bill) Add(e Effort) {
+	for _, a := range e.Attempts {
+		b.Calls++
+		if a.Problem != "" {
+			b.Problems++
+		}
+		if a.Unpriced {
+			b.Unpriced++
+		}
+		b.InputTokens, b.OutputTokens, b.Cost, b.Latency = b.InputTokens+a.InputTokens, b.OutputTokens+a.OutputTokens, b.Cost+a.Cost, b.Latency+a.Latency
+	}
+}
+
 // Encode returns the effort as the metadata of an act. It refuses text that is not valid UTF-8.
 func (e Effort) Encode() (jsontext.Value, error) {
 	if e.Attempts == nil {

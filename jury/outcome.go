@@ -53,6 +53,12 @@ func (v *Verdict) NeedsPerson() bool {
 	return !slices.Contains(Decidable(), v.Position) || v.Degraded || v.Inconclusive || len(v.Review) > 0
 }
 
+// NeedsPerson is that of the verdict of a result on which nobody has decided yet.
+func (r *Result) NeedsPerson() bool {
+	v := r.Phase3Judgment.Summary()
+	return v.NeedsPerson() || r.Degraded || r.Inconclusive
+}
+
 // A Decision is a person's decision on a verdict. Its position is the person's own; it has no score, method or model.
 type Decision struct {
 	Record   string                  `json:"record"` // id of its record

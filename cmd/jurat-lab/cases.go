@@ -345,7 +345,7 @@ func observe(c *cell, held *trial.Trial) (*Trial, error) {
 	t := &Trial{Panel: c.panel.name, Case: c.on.Name, Repeat: c.repeat, ID: c.trial(), Outcome: c.on.Outcome, Kind: c.on.Kind, Trade: c.on.Trade,
 		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded,
 		AfterPhase1: result.Phase1Verdict, AfterTalk: result.DiscussionVerdict, Rounds: result.TotalRounds, Changes: len(result.Changes),
-		Findings: []Found{}}
+		Findings: []Found{}, Calls: held.Bill.Calls, InputTokens: held.Bill.InputTokens, OutputTokens: held.Bill.OutputTokens, Cost: held.Bill.Cost}
 	t.votes(result, held.Votes.AfterDiscussion)
 	t.said(held.Said)
 	return t, nil
@@ -386,14 +386,10 @@ func (t *Trial) said(all []*trial.Said) {
 				t.Findings = append(t.Findings, Found{f.Rule, f.Severity, s.Juror, f.Axis})
 			}
 		}
-		latency := int64(0)
-		for _, a := range s.Effort.Attempts {
-			t.Calls++
-			t.InputTokens, t.OutputTokens, t.Cost = t.InputTokens+a.InputTokens, t.OutputTokens+a.OutputTokens, t.Cost+a.Cost
-			latency += a.Latency
-		}
+		var bill jury.Bill
+		bill.Add(s.Effort)
 		at := moment{s.Round, fmt.Sprintf("%T", s.Body)}
-		slowest[at] = max(slowest[at], latency)
+		slowest[at] = max(slowest[at], bill.Latency)
 	}
 	for _, latency := range slowest {
 		t.Waited += latency

@@ -22,6 +22,7 @@ import (
 	"jurat/internal/court/config"
 	seats "jurat/internal/court/panel"
 	"jurat/internal/court/stats"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/kit/atomicfile"
 	"jurat/internal/kit/fault"
@@ -281,7 +282,7 @@ type panel struct {
 	digest   evidence.Digest // of what decides its verdicts
 
 	// sit begins a trial, or continues one that has already spent an amount.
-	sit func(spent int64) (jurors []jury.Juror, judge jury.Juror)
+	sit func(on *subject.Case, spent int64) (jurors []jury.Juror, judge jury.Juror)
 }
 
 // idFormat is the version of lab.json.
@@ -433,9 +434,9 @@ func (l *laboratory) count(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 		}
-		for _, attempt := range effort.Attempts {
-			l.spent += attempt.Cost
-		}
+		var bill jury.Bill
+		bill.Add(effort)
+		l.spent += bill.Cost
 		l.counted = record.Index + 1
 	}
 	return nil
@@ -486,11 +487,11 @@ func (l *laboratory) try(ctx context.Context, o *order, c *cell) (*Trial, error)
 	}
 	config := trial.Config{Ledger: l.log.Ledger, Keys: l.log.Keys, Locks: l.log.Locks, ID: c.id, Settings: c.panel.settings}
 	if begins {
-		config.Jurors, config.Judge = c.panel.sit(0)
+		config.Jurors, config.Judge = c.panel.sit(c.on.On, 0)
 		t, err = trial.Run(ctx, config, c.on.On)
 	} else {
 		t, err = trial.Resume(ctx, config, t.ID, func(t *trial.Trial, config *trial.Config) error {
-			config.Jurors, config.Judge = c.panel.sit(t.Spent)
+			config.Jurors, config.Judge = c.panel.sit(t.Case, t.Bill.Cost)
 			return l.log.Vouch(ctx, t.Records...)
 		})
 	}

@@ -286,7 +286,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 		return
 	}
 	run := func(config trial.Config, begin func(*trial.Config, trial.Config)) (*trial.Trial, error) {
-		begin(&config, ct.sit(0))
+		begin(&config, ct.sit(at.on, 0))
 		return trial.Run(ctx, config, at.on)
 	}
 	if c.Parallel == 1 || !c.several {
@@ -471,7 +471,7 @@ func badness(verdict jury.Position, review bool) int {
 
 // worsened is how much worse a result is than what the baseline has; below 0: it is better.
 func (b *baselineCase) worsened(r *jury.Result) int {
-	return badness(r.FinalVerdict, needsPerson(r)) - badness(b.Verdict, b.Review)
+	return badness(r.FinalVerdict, r.NeedsPerson()) - badness(b.Verdict, b.Review)
 }
 
 // known reports whether a trial came to nothing worse than the baseline has. What is missing in a trial is never known.
@@ -662,7 +662,7 @@ func (c *trialCmd) makeBaseline(attempts []*attempt) ([]byte, error) {
 			return nil, fmt.Errorf("it is not written, because %s %s", at.title(), why)
 		}
 		seen[name] = true
-		base.Cases = append(base.Cases, baselineCase{name, r.FinalVerdict, r.FinalScore, needsPerson(r), at.on.Digest().String()})
+		base.Cases = append(base.Cases, baselineCase{name, r.FinalVerdict, r.FinalScore, r.NeedsPerson(), at.on.Digest().String()})
 	}
 	slices.SortFunc(base.Cases, func(a, b baselineCase) int { return strings.Compare(a.Case, b.Case) })
 	return marshalIndented(&base)

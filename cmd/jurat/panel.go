@@ -319,8 +319,8 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 }
 
 // sit begins a trial before the jury, or goes on with one in which so much was spent.
-func (ct *court) sit(spent int64) trial.Config {
-	jurors, judge := ct.panel.Sit(spent)
+func (ct *court) sit(on *subject.Case, spent int64) trial.Config {
+	jurors, judge := ct.panel.Sit(on, spent)
 	return trial.Config{Settings: ct.panel.AsOf(ct.settings, time.Now()), Jurors: jurors, Judge: judge}
 }
 

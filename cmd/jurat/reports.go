@@ -422,12 +422,8 @@ func findingsOf(t *trial.Trial) []heldFinding {
 		}
 		holds[juror] = findings
 	}
-	for _, r := range t.Records {
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			continue // the result was read from the same acts
-		}
-		switch body := act.Body.(type) {
+	for _, said := range t.Said {
+		switch body := said.Body.(type) {
 		case *jury.Evaluation:
 			add(body.JurorID, body.Findings)
 		case *jury.Statement:
@@ -435,7 +431,7 @@ func findingsOf(t *trial.Trial) []heldFinding {
 				add(body.JurorID, body.UpdatedEvaluation.Findings)
 			}
 		case *jury.Opinion:
-			add(act.Actor, body.Findings)
+			add(said.Juror, body.Findings)
 		}
 	}
 	var list []heldFinding

@@ -20,6 +20,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/kit/fault"
 	"jurat/internal/log/access"
@@ -138,7 +139,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		defer table.Close()
 		counted := server.NewTrialMetrics(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks,
-			Sit: func(spent int64) trial.Config { return counted.Seated(ct.sit(spent)) }, Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
+			Sit: func(on *subject.Case, spent int64) trial.Config { return counted.Seated(ct.sit(on, spent)) }, Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
 				trace, tally := traces.Trial(), counted.Listen()
 				return func(e trial.Event) {

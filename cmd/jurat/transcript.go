@@ -194,9 +194,7 @@ func (t *transcript) conclusion(done *trial.Trial, file, again string) error {
 	t.line("\n%s  %s %d/100  by %s%s", t.bold("Verdict"), t.positionIn(r.FinalVerdict, string(r.FinalVerdict)), r.FinalScore,
 		r.Phase3Judgment.Method, t.paint(yellow, flags(r).inBrackets()))
 	t.course(r)
-	if err := t.bill(done.Records); err != nil {
-		return err
-	}
+	t.bill(&done.Bill)
 	t.line("\n  %d acts, each signed, time-stamped and logged. Case file:", len(done.Records))
 	t.line("    %s", file)
 	t.line("  A stranger checks it, offline, with the trust file that you give:")
@@ -258,29 +256,11 @@ func place(phase jury.Phase, round int) string {
 	return cmp.Or(map[jury.Phase]string{jury.Initial: "phase 1", jury.Repetition: "the repetition", jury.Discussion: fmt.Sprintf("round %d", round)}[phase], "the judgment")
 }
 
-func (t *transcript) bill(records []*evidence.Record) error {
-	calls, void, unpriced, cost := 0, 0, 0, int64(0)
-	for _, r := range records {
-		effort, err := jury.ReadEffort(r.Payload.Metadata)
-		if err != nil {
-			return err
-		}
-		for _, attempt := range effort.Attempts {
-			calls++
-			cost += attempt.Cost
-			if attempt.Problem != "" {
-				void++
-			}
-			if attempt.Unpriced {
-				unpriced++
-			}
-		}
+func (t *transcript) bill(b *jury.Bill) {
+	if b.Calls > 0 {
+		without := pick(b.Unpriced > 0, fmt.Sprintf(" without %s whose cost is not known", plural.Of(b.Unpriced, "call")), "")
+		t.line("  calls: %d, of which %d with a problem; %s%s by the prices at hand", b.Calls, b.Problems, dollars(b.Cost), without)
 	}
-	if calls > 0 {
-		without := pick(unpriced > 0, fmt.Sprintf(" without %s whose cost is not known", plural.Of(unpriced, "call")), "")
-		t.line("  calls: %d, of which %d with a problem; %s%s by the prices at hand", calls, void, dollars(cost), without)
-	}
-	return nil
 }
 
 // flags says in words what takes away from a result.
@@ -373,15 +353,7 @@ func await(out stdio, about string, config *trial.Config) *waiting {
 	} else if os.Getenv("TERM") != "dumb" {
 		w.screen = terminalOf(out.err)
 	}
-	config.Jurors = slices.Clone(config.Jurors)
-	for i, j := range config.Jurors {
-		if j != nil {
-			config.Jurors[i] = awaited{j, w}
-		}
-	}
-	if config.Judge != nil {
-		config.Judge = awaited{config.Judge, w}
-	}
+	*config = config.Wrapped(func(j jury.Juror, _ string) jury.Juror { return awaited{j, w} })
 	go func() {
 		for {
 			select {
@@ -429,15 +401,11 @@ func (j awaited) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) 
 	return a, err
 }
 
-func costOf(a jury.Answer) (cost int64) {
-	effort, err := jury.ReadEffort(a.Origin.Metadata)
-	if err != nil {
-		return 0 // the clerk finds out, and says so
-	}
-	for _, attempt := range effort.Attempts {
-		cost += attempt.Cost
-	}
-	return cost
+func costOf(a jury.Answer) int64 {
+	var bill jury.Bill
+	effort, _ := jury.ReadEffort(a.Origin.Metadata) // the clerk finds out, and says so
+	bill.Add(effort)
+	return bill.Cost
 }
 
 var asking = map[jury.Phase]string{jury.Initial: "each juror alone", jury.Repetition: "disputed seats, asked again", jury.Judging: "judgment"}

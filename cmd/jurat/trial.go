@@ -155,15 +155,9 @@ func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) e
 	return err
 }
 
-// needsPerson reports whether a person must decide on a result that no person has decided on yet.
-func needsPerson(r *jury.Result) bool {
-	v := r.Phase3Judgment.Summary()
-	return v.NeedsPerson() || r.Degraded || r.Inconclusive
-}
-
 // verdictCode is the exit code of a verdict: 0 only for a safe_pass that nothing takes away from.
 func verdictCode(r *jury.Result) exitCode {
-	return codeIf(r.FinalVerdict == jury.UnsafeFail, !needsPerson(r))
+	return codeIf(r.FinalVerdict == jury.UnsafeFail, !r.NeedsPerson())
 }
 
 // codeIf is the exit code of what is bad, or else as it should be, or else undecided.
@@ -211,7 +205,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 					return err
 				}
 				at.on = cmp.Or(given, t.Case)
-				begin(config, ct.sit(t.Spent))
+				begin(config, ct.sit(t.Case, t.Bill.Cost))
 				return nil
 			})
 			if errors.Is(err, ledger.ErrNotFound) {

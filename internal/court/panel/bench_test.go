@@ -29,7 +29,7 @@ func BenchmarkThousandTrials(b *testing.B) {
 	i := must.Get(installation.Open(b.Context(), folder))(b)
 	defer i.Close()
 	one := func() error {
-		jurors, judge := p.Sit(0)
+		jurors, judge := p.Sit(nil, 0)
 		c := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Settings: p.Settings(), Jurors: jurors, Judge: judge}
 		done, err := trial.Run(b.Context(), c, jurattest.Case(b))
 		if err == nil && done.Result.Degraded {

@@ -30,7 +30,6 @@ import (
 type Panel struct {
 	plan     *config.Plan
 	settings jury.Settings
-	rules    rules.Panel
 	seats    []*seated
 	judge    *seated // nil: no judge
 }
@@ -51,13 +50,14 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // no limit over all servers
 		client = &http.Client{Transport: transport}
 	}
-	p := &Panel{plan: plan, rules: rules.OfflinePanel(), settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
+	p := &Panel{plan: plan, settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
 		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
 	if plan.Offline {
+		all := rules.OfflinePanel(nil)
 		rule := &seated{Chair: &config.Chair{Member: config.Member{Provider: config.Rules}}}
-		p.settings.Seats, p.seats = p.rules.Seats, slices.Repeat([]*seated{rule}, len(p.rules.Seats))
+		p.settings.Seats, p.seats = all.Seats, slices.Repeat([]*seated{rule}, len(all.Seats))
 		if plan.Method == jury.FinalJudge {
-			p.settings.Judge, p.judge = &p.rules.JudgeSeat, rule
+			p.settings.Judge, p.judge = &all.JudgeSeat, rule
 		}
 		return p, nil
 	}
@@ -157,8 +157,9 @@ func (s *seated) seat() (jury.Seat, error) {
 		Parameters: doc, Template: model.Template()}, nil
 }
 
-// Sit returns the jurors, and the judge (nil: none), of a trial that has spent an amount. Its time limit starts now.
-func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror) {
+// Sit returns the jurors, and the judge (nil: none), of a trial of a case that has spent an amount. Its time limit starts now.
+func (p *Panel) Sit(on *subject.Case, spent int64) (jurors []jury.Juror, judge jury.Juror) {
+	all := rules.OfflinePanel(on)
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
 		limits.Until = time.Now().Add(p.plan.Trial)
@@ -168,23 +169,23 @@ func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror) {
 		purse = llm.NewPurse(p.settings.CostCeiling, spent)
 	}
 	for i, c := range p.seats {
-		jurors = append(jurors, limits.Juror(p.member(c, p.rules.Jurors[i%len(p.rules.Jurors)], purse)))
+		jurors = append(jurors, limits.Juror(p.member(c, on, all.Jurors[i%len(all.Jurors)], purse)))
 	}
 	if p.judge != nil {
-		judge = limits.Juror(p.member(p.judge, p.rules.Judge, purse))
+		judge = limits.Juror(p.member(p.judge, on, all.Judge, purse))
 	}
 	return jurors, judge
 }
 
 // member fills a chair: with a model, or with the given rules if it is for rules.
-func (p *Panel) member(c *seated, rule jury.Juror, purse *llm.Purse) jury.Juror {
+func (p *Panel) member(c *seated, on *subject.Case, rule jury.Juror, purse *llm.Purse) jury.Juror {
 	switch {
 	case c.Provider == config.Rules:
 		return rule
 	case c.model == nil:
 		return absent{c.Missing}
 	}
-	j := model.New(model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Budget: purse,
+	j := model.New(model.Config{Model: c.model, Case: on, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Budget: purse,
 		Consequential: rules.Consequential})
 	if text := p.plan.Ending(c.Chair, time.Now()); text != "" {
 		return ending{j, text}

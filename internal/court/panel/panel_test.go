@@ -52,7 +52,7 @@ func seat(t testing.TB, doc string) *panel.Panel {
 }
 
 func try(t testing.TB, h *jurattest.House, p *panel.Panel) (*trial.Trial, error) {
-	jurors, judge := p.Sit(0)
+	jurors, judge := p.Sit(nil, 0)
 	return trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: jurors, Judge: judge}, jurattest.Case(t))
 }
 
@@ -170,7 +170,7 @@ func TestSharedAccounts(t *testing.T) {
 func TestSpentBefore(t *testing.T) {
 	doc, all := servers(t, 0)
 	p := seat(t, doc+"cost_ceiling: 1\n")
-	jurors, judge := p.Sit(1_000_000)
+	jurors, judge := p.Sit(nil, 1_000_000)
 	h := jurattest.New(t)
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: jurors, Judge: judge}, jurattest.Case(t))
 	if err != nil || !done.Result.Inconclusive || done.Result.Absences[0].Reason != jury.Ceiling {
@@ -294,7 +294,7 @@ func (c cast) hold(t *testing.T, protocol int) (*trial.Trial, []*llmtest.Server)
 	t.Helper()
 	p, servers := c.seat(t, protocol)
 	h := jurattest.New(t)
-	jurors, judge := p.Sit(0)
+	jurors, judge := p.Sit(nil, 0)
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: jurors, Judge: judge}, c.on))(t)
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)

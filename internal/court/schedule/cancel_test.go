@@ -89,7 +89,7 @@ func TestOrphan(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
 	run(t, d)
-	c := b.sit(0)
+	c := b.sit(nil, 0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
 	id := must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
 	awaitState(t, d, id, api.Over)

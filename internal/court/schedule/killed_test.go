@@ -80,7 +80,7 @@ func TestKilledServer(t *testing.T) {
 	folder := t.TempDir() + "/data"
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
 	must.Do(t, err)
-	c := scripted(0)
+	c := scripted(nil, 0)
 	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks
 	must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
 	must.Do(t, i.Close())

@@ -20,6 +20,7 @@ import (
 
 	"jurat/client/api"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
@@ -66,7 +67,7 @@ func (c framed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func openHall(t testing.TB, how schedule.Delivery, sit func(int64) trial.Config) *house {
+func openHall(t testing.TB, how schedule.Delivery, sit func(*subject.Case, int64) trial.Config) *house {
 	t.Helper()
 	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
 	h.Scheduler = must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond}))(t)
@@ -110,7 +111,7 @@ func openHall(t testing.TB, how schedule.Delivery, sit func(int64) trial.Config)
 }
 
 // scripted seats jurattest's panel.
-func scripted(int64) trial.Config {
+func scripted(*subject.Case, int64) trial.Config {
 	jurors, judge := jurattest.Panel()
 	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 }
@@ -358,8 +359,8 @@ func TestSlowReader(t *testing.T) {
 
 // TestHugeEvent: a watcher who does not read is also disconnected if events are larger than all buffers on the way.
 func TestHugeEvent(t *testing.T) {
-	long := func(int64) trial.Config {
-		c := scripted(0)
+	long := func(*subject.Case, int64) trial.Config {
+		c := scripted(nil, 0)
 		for i := range c.Jurors {
 			o := jurattest.Opine(jury.SafePass, 90)
 			o.Rationale = strings.Repeat("a", 60_000)
@@ -412,9 +413,9 @@ func awaitOver(t *testing.T, h *house, id string) {
 }
 
 // slowly seats jurattest's panel, with this delay before each answer.
-func slowly(delay time.Duration) func(int64) trial.Config {
-	return func(int64) trial.Config {
-		c := scripted(0)
+func slowly(delay time.Duration) func(*subject.Case, int64) trial.Config {
+	return func(*subject.Case, int64) trial.Config {
+		c := scripted(nil, 0)
 		for i, j := range c.Jurors {
 			c.Jurors[i] = &jurattest.Juror{Opinion: j.(*jurattest.Juror).Opinion, Delay: delay}
 		}
@@ -423,9 +424,9 @@ func slowly(delay time.Duration) func(int64) trial.Config {
 }
 
 // held seats jurattest's panel. Its jurors wait until the channel is closed.
-func held(until <-chan struct{}) func(int64) trial.Config {
-	return func(int64) trial.Config {
-		c := scripted(0)
+func held(until <-chan struct{}) func(*subject.Case, int64) trial.Config {
+	return func(*subject.Case, int64) trial.Config {
+		c := scripted(nil, 0)
 		for i, j := range c.Jurors {
 			c.Jurors[i] = heldJuror{j, until}
 		}

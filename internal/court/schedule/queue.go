@@ -468,7 +468,7 @@ func (d *Scheduler) resume(ctx context.Context, adjourn <-chan struct{}, id stri
 		if err := cmp.Or(d.cfg.Vouch(ctx, t.Records...), d.noJury()); err != nil {
 			return err
 		}
-		seated := d.cfg.Sit(t.Spent)
+		seated := d.cfg.Sit(t.Case, t.Bill.Cost)
 		c.Settings, c.Jurors, c.Judge = seated.Settings, seated.Jurors, seated.Judge
 		return nil
 	})

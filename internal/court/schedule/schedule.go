@@ -9,56 +9,50 @@
 //
 // A trial without a closing is to be held, unless an act in the log cancels it. The queue is one table, `work`: beside
 // the log in PostgreSQL, or in a file of its own for the processes of one machine, so that its writers and the appends
-// do not wait for each other. A process with a free place takes the first row that it may take, gives it the number of
-// its hold, and says in it every second that it lives. A row goes when its trial is over. The table proves nothing:
-// Open makes the missing rows, so a lost table loses only the reasons of broken-off trials. Temporary errors are tried
-// six times in all, with growing delays; permanent ones (another jury, a bug in the program) are not. A log or a
-// database that cannot be used for a while is no attempt.
+// do not wait for each other. A process takes the first row that it may take, gives it the number of its hold, and says
+// every second that it lives. The table proves nothing: Open makes the missing rows. Temporary errors are tried six
+// times in all, with growing delays; permanent ones are not. A log or a database that is away is no attempt.
 //
 // # Who was not heard of has died
 //
-// Every process looks every few seconds for rows whose holder was not heard of for ten seconds, and whose trial has no
-// lock, and ends those holds: the trial is at its old place in the queue again. A holder that finds another number in
-// its row ends its work, and what it would store in the row has no effect. If a look is wrong, two processes work on
-// one trial for a moment, which is harmless: the second finds the trial locked and puts it off. Should both believe
-// that they have the lock, only one of their acts enters the log at each place (package trial), and the other stops.
+// Every process looks for rows whose holder was not heard of for ten seconds, and whose trial has no lock, and ends
+// those holds. A holder that finds another number in its row ends its work, and what it would store has no effect. If a
+// look is wrong, two processes work on one trial for a moment: the second finds it locked. Should both believe that they
+// have the lock, only one of their acts enters the log at each place (package trial), and the other stops.
 //
 // # Cancelling is an act
 //
-// Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), outside the
-// trial's chain, because it is the operator's decision and changes nothing that was said. The process that conducts
-// the trial follows the log and stops between two acts: there is no second channel that could fail.
+// Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), outside the trial's
+// chain: it is the operator's decision. The process that conducts the trial follows the log and stops between two acts.
 //
 // # Who has a case is in the log
 //
-// A reviewer takes a case that waits for a person, and others see who has it. Both taking and giving back are acts of the
-// operator that name what waits: the verdict, or the last decision on it. So the next decision ends it without another
-// act, and an act that comes too late says nothing. Of two reviewers at the same moment, the first in the log has the
-// case, for every process. Nobody is hindered from deciding: a reviewer on leave must not block a case.
+// Taking a case that waits for a person, and giving it back, are acts of the operator that name what waits: the verdict,
+// or the last decision on it. So the next decision ends it without another act, and an act that comes too late says
+// nothing. Of two reviewers, the first in the log has the case. Nobody is hindered from deciding: a reviewer on leave
+// must not block a case.
 //
 // # Lists of trials are read once and then followed
 //
-// An Index reads the briefs of all trials once, and then what any process appends, so the time of a start grows with
-// the number of trials and not with the log. A file with the list was refused: it had to be versioned, compared with
-// the log, and removed when records expire.
+// An Index reads the briefs of all trials once, and then what any process appends. A file with the list was refused: it
+// had to be versioned, compared with the log, and removed when records expire.
 //
 // # Each event has a number, and a reconnecting reader asks for the rest
 //
-// WebSocket and server-sent events carry the same JSON. A reader that reconnects asks for the events after its last
-// one. So disconnecting a reader loses nothing, and the server disconnects readers that are too slow.
+// WebSocket and server-sent events carry the same JSON. So disconnecting a reader loses nothing, and the server
+// disconnects readers that are too slow.
 //
 // # A reader that is too slow is told so while there is room
 //
-// A WebSocket reader gets at most Delivery.Window bytes before it must answer a ping. That is less than the buffers
-// between the systems hold. So the server detects a reader that has stopped reading while it can still send a close
-// code with a reason. Only an event that is larger by itself can fill the buffers; then the connection is cut.
+// A WebSocket reader gets at most Delivery.Window bytes before it must answer a ping: less than the buffers between the
+// systems hold, so a close code with a reason can still be sent. Only an event that is larger by itself can fill them.
 //
 // # Watchers read a list that the trial writes
 //
-// An encoded event is added to a list that only grows, which each watcher reads at its own pace: no queue can overflow,
-// and no watcher can delay the trial. Watchers are woken together, after a short delay, because answers come in bursts
-// and the clerk's acts follow. Before a thousand WebSocket connections, on two busy cores, the trial took 1.2 to 1.5
-// times as long when they were woken at once, and 1.00 to 1.03 times 20 ms later (BenchmarkWatch of internal/test/bench).
+// The list of encoded events only grows, and each watcher reads it at its own pace: no queue can overflow, and no
+// watcher delays the trial. Watchers are woken together, after a short delay. Before a thousand WebSocket connections, on
+// two busy cores, the trial took 1.2 to 1.5 times as long when they were woken at once, and 1.00 to 1.03 times 20 ms
+// later (BenchmarkWatch of internal/test/bench).
 package schedule
 
 import (
@@ -99,8 +93,8 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
 
-	// Sit seats the jury for a trial that has already spent an amount, in millionths of a US dollar. nil: no jury sits here, and no case is taken.
-	Sit func(spent int64) trial.Config
+	// Sit seats the jury for a trial of a case that has already spent an amount, in millionths of a US dollar. nil: no jury sits here, and no case is taken.
+	Sit func(on *subject.Case, spent int64) trial.Config
 	// Locks keep other processes from acting in a trial that is conducted here, and tell of theirs. nil: only this scheduler uses the log.
 	Locks lock.Locks
 	// Vouch returns an error for records that this installation's keys have not signed. It is a function because this

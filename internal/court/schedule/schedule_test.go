@@ -17,6 +17,7 @@ import (
 	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/log/ledger"
 	"jurat/internal/test/jurattest"
@@ -59,7 +60,7 @@ func (s seated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	return s.Juror.Answer(ctx, b)
 }
 
-func (b *bench) sit(int64) trial.Config {
+func (b *bench) sit(*subject.Case, int64) trial.Config {
 	jurors, judge := jurattest.Panel()
 	for i, j := range jurors {
 		jurors[i] = seated{j, b}
@@ -204,7 +205,7 @@ func TestQueueIsTheLog(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	half := b.sit(0)
+	half := b.sit(nil, 0)
 	half.Ledger, half.Keys, half.Now = h.Ledger, h.Keys, h.Now
 	half.OnEvent = func(e trial.Event) {
 		if e.Head().Seq == 6 { // phase 1 is over, and no juror was asked to discuss
@@ -231,7 +232,7 @@ func TestOtherSettings(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c := b.sit(0)
+	c := b.sit(nil, 0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
 	c.OnEvent = func(e trial.Event) {
 		if e.Head().Seq == 4 {
@@ -497,7 +498,7 @@ func TestElsewhere(t *testing.T) {
 	begun, goOn := make(chan string), make(chan struct{})
 	over := make(chan error)
 	go func() { // in the other process
-		own := b.sit(0)
+		own := b.sit(nil, 0)
 		own.Ledger, own.Keys, own.Now, own.Locks = h.Ledger, h.Keys, h.Now, locks
 		own.OnEvent = func(e trial.Event) {
 			if e.Head().Seq == 3 {

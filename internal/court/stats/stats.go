@@ -219,15 +219,10 @@ func (j *JurorStats) add(e jury.Effort) {
 	if len(e.Attempts) == 0 {
 		return
 	}
-	latency := int64(0)
-	for _, a := range e.Attempts {
-		j.Attempts++
-		j.InputTokens += a.InputTokens
-		j.OutputTokens += a.OutputTokens
-		j.Cost += a.Cost
-		latency += a.Latency
-	}
-	j.latencies = append(j.latencies, latency)
+	var b jury.Bill
+	b.Add(e)
+	j.Attempts, j.InputTokens, j.OutputTokens, j.Cost = j.Attempts+b.Calls, j.InputTokens+b.InputTokens, j.OutputTokens+b.OutputTokens, j.Cost+b.Cost
+	j.latencies = append(j.latencies, b.Latency)
 }
 
 func (t *Tally) Stats() *Stats {

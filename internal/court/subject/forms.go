@@ -77,7 +77,8 @@ func (c *Case) readTaskEnd(r *convo.Reader, task *convo.Node) {
 	status := task.Get("status")
 	c.TaskState = r.Str(status, "state")
 	last := status.Get("message")
-	if last.Absent() || last.Word("messageId") != "" && slices.ContainsFunc(task.Get("history").Members, func(one *convo.Node) bool { return one.Word("messageId") == last.Word("messageId") }) {
+	id := last.Word("messageId")
+	if last.Absent() || id != "" && slices.ContainsFunc(task.Get("history").Members, func(one *convo.Node) bool { return one.Word("messageId") == id }) {
 		return
 	}
 	if last.Kind != '{' {

@@ -124,7 +124,7 @@ func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
 // try conducts a trial by rules, and verifies it.
 func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
 	t.Helper()
-	panel := rules.OfflinePanel()
+	panel := rules.OfflinePanel(nil)
 	settings := jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2,
 		Method: jury.FinalJudge, Judge: &panel.JudgeSeat}
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
@@ -268,7 +268,7 @@ func TestWithheldIsShownAsWithheld(t *testing.T) {
 func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 	h := jurattest.New(t)
 	c := jurattest.Case(t)
-	panel := rules.OfflinePanel()
+	panel := rules.OfflinePanel(nil)
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors,
 		Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c))(t)
 	for name, one := range map[string]struct {

@@ -270,8 +270,8 @@ func TestSpent(t *testing.T) {
 	config.Jurors[2] = costly{&jurattest.Juror{Err: errors.New("after two calls")}}
 	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	r := must.Get(trial.Reopen(t.Context(), h.Ledger, done.ID))(t)
-	if r.Spent != 84 || r.Calls == 0 {
-		t.Errorf("%d in %d calls", r.Spent, r.Calls)
+	if r.Bill.Cost != 84 || r.Bill.Calls == 0 {
+		t.Errorf("%d in %d calls", r.Bill.Cost, r.Bill.Calls)
 	}
 }
 

@@ -99,6 +99,20 @@ func (c Config) complete() Config {
 	return c
 }
 
+// Wrapped returns the configuration with each juror, and the judge, within another, which is made for the model of the seat.
+func (c Config) Wrapped(wrap func(j jury.Juror, model string) jury.Juror) Config {
+	c.Jurors = slices.Clone(c.Jurors)
+	for i, j := range c.Jurors {
+		if j != nil && i < len(c.Settings.Seats) { // otherwise the trial refuses the configuration
+			c.Jurors[i] = wrap(j, c.Settings.Seats[i].Model)
+		}
+	}
+	if c.Judge != nil && c.Settings.Judge != nil {
+		c.Judge = wrap(c.Judge, c.Settings.Judge.Model)
+	}
+	return c
+}
+
 // Submit seals a case and does not begin its trial: Resume does that. It returns the trial's id also with an error of
 // sealing.
 func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
@@ -149,7 +163,8 @@ func begin(ctx context.Context, config Config, on *subject.Case, act func(contex
 
 // hold lets the jury deliberate on the case, from the beginning or after the recorded acts.
 func (c *clerk) hold(ctx context.Context) (*Trial, error) {
-	config, on := c.config.cite(c.trial.Case), c.trial.Case
+	on := c.trial.Case
+	config := c.config.Wrapped(func(j jury.Juror, _ string) jury.Juror { return citing{j, on} })
 	deliberation := &jury.Deliberation{Settings: config.Settings, Jurors: config.Jurors, Judge: config.Judge,
 		Material: on.Material(), Submission: c.trial.Records[0].Digest, Recorder: c, Recorded: c.trial.acts}
 	result, err := deliberation.Run(ctx)
@@ -438,19 +453,6 @@ func (c *clerk) tell(events []Event) {
 type citing struct {
 	juror   jury.Juror
 	subject *subject.Case
-}
-
-func (c Config) cite(on *subject.Case) Config {
-	c.Jurors = slices.Clone(c.Jurors)
-	for i, j := range c.Jurors {
-		if j != nil {
-			c.Jurors[i] = citing{j, on}
-		}
-	}
-	if c.Judge != nil {
-		c.Judge = citing{c.Judge, on}
-	}
-	return c
 }
 
 func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {

@@ -40,9 +40,8 @@ type View struct {
 	Judgment  *jury.Judgment                // nil: none yet
 	Votes     jury.Votes                    // the jury's positions at three moments
 
-	Spent  int64  // the cost of the recorded calls, in millionths of a US dollar
-	Calls  int    // of models
-	Broken string // how the acts contradict each other; "": they do not
+	Bill   jury.Bill // of the recorded calls
+	Broken string    // how the acts contradict each other; "": they do not
 
 	Decisions map[string]*jury.Decision // on the verdict, by record id
 	Beside    int                       // the number of the last review or delivery; 0: none
@@ -178,10 +177,7 @@ func (v *View) take(s *step) (err error) {
 	if v.Records++; !s.Payload.ActionType.InTrial() {
 		v.Beside = v.Records
 	}
-	for _, attempt := range s.effort.Attempts {
-		v.Spent += attempt.Cost
-		v.Calls++
-	}
+	v.Bill.Add(s.effort)
 	if decision := v.Summary.add(brief.Of(&s.Payload, s.Digest), s.Record); decision != nil {
 		v.Decisions[s.Payload.RecordID] = decision
 	}

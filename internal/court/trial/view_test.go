@@ -228,7 +228,7 @@ func (l late) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 
 // offline is the offline panel as the command seats it. It answers in the order of the seats.
 func offline(h *jurattest.House) trial.Config {
-	panel := rules.OfflinePanel()
+	panel := rules.OfflinePanel(nil)
 	for i := range panel.Jurors {
 		panel.Jurors[i] = late{panel.Jurors[i], time.Duration(i) * time.Second}
 	}

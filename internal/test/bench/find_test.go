@@ -15,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/log/sqlitefile"
 	"jurat/internal/test/must"
@@ -80,7 +81,7 @@ func BenchmarkFind(b *testing.B) {
 	b.Cleanup(func() {
 		must.Want(b, keeper.Close(), nil)
 	})
-	held := must.Get(schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(int64) trial.Config { return deliberating() }}))(b)
+	held := must.Get(schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(*subject.Case, int64) trial.Config { return deliberating() }}))(b)
 	trials := must.Get(held.Trials(b.Context()))(b)
 	trusted := must.Get(h.Trust(b.Context()))(b)
 	reader := docket.Reader{Scope: find.Scope{All: true}}

@@ -130,7 +130,7 @@ func (h *house) watched(b *testing.B, watchers int) time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	d := must.Get(schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(int64) trial.Config { return deliberating() }}))(b)
+	d := must.Get(schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(*subject.Case, int64) trial.Config { return deliberating() }}))(b)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = (schedule.Delivery{}).WebSocket(w, r, func(ctx context.Context) (*schedule.Watching, error) { return d.Watch(ctx, r.URL.Path[1:], 0) }) // its watcher misses an event
 	}))

@@ -485,7 +485,7 @@ func Sheet(ctx context.Context, l *ledger.Ledger, id string) (api.TrialSheet, er
 }
 
 func SheetOf(v *trial.View) api.TrialSheet {
-	s := api.TrialSheet{TrialLine: Line(&v.Summary), Axes: []string{}, Seats: []api.TrialSeat{}, Findings: findings(v), Cost: v.Spent, Calls: v.Calls,
+	s := api.TrialSheet{TrialLine: Line(&v.Summary), Axes: []string{}, Seats: []api.TrialSeat{}, Findings: findings(v), Cost: v.Bill.Cost, Calls: v.Bill.Calls,
 		Took: v.Took().Milliseconds(), Broken: v.Broken}
 	if v.Settings != nil {
 		for _, axis := range v.Settings.Rubric {

@@ -226,7 +226,7 @@ func (c *Court) evidence(first *evidence.Record) {
 
 // show fills in what was said after the record of this number, and the current state.
 func (c *Court) show(v *trial.View, after int) {
-	c.Summary, c.Nth, c.Broken, c.Settings, c.Cost, c.Calls = v.Summary, v.Records, v.Broken, v.Settings, v.Spent, v.Calls
+	c.Summary, c.Nth, c.Broken, c.Settings, c.Cost, c.Calls = v.Summary, v.Records, v.Broken, v.Settings, v.Bill.Cost, v.Bill.Calls
 	c.Discussed, c.Judgment, c.reading = v.Discussed, v.Judgment, v.Reading
 	if c.State = api.BrokenOff; v.Over {
 		c.State = api.Over

@@ -31,7 +31,7 @@ import (
 )
 
 // panel is one for all tests: it keeps what it found in an example.
-var panel = sync.OnceValue(rules.OfflinePanel)
+var panel = sync.OnceValue(func() rules.Panel { return rules.OfflinePanel(nil) })
 
 // offline tries an example before the rule jurors.
 func offline(t testing.TB, h *jurattest.House, example string) []*evidence.Record {

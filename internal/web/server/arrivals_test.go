@@ -19,6 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/kit/webhook"
 	"jurat/internal/log/filestore"
@@ -122,7 +123,7 @@ func (h *hall) took(t *testing.T, what string, want ...string) {
 	h.heard = nil
 }
 
-func (h *hall) sit(int64) trial.Config {
+func (h *hall) sit(*subject.Case, int64) trial.Config {
 	s := jurattest.Settings(jury.MajorityVote)
 	s.Collaborative = false
 	h.mu.Lock()

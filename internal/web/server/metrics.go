@@ -261,21 +261,7 @@ func (t *TrialMetrics) hear(e trial.Event) {
 }
 
 // Seated returns the configuration of a trial whose jurors and judge are measured.
-func (t *TrialMetrics) Seated(c trial.Config) trial.Config {
-	jurors := make([]jury.Juror, len(c.Jurors))
-	for i, juror := range c.Jurors {
-		model := ""
-		if i < len(c.Settings.Seats) { // otherwise the trial refuses the configuration
-			model = c.Settings.Seats[i].Model
-		}
-		jurors[i] = t.measured(juror, model)
-	}
-	c.Jurors = jurors
-	if c.Judge != nil && c.Settings.Judge != nil {
-		c.Judge = t.measured(c.Judge, c.Settings.Judge.Model)
-	}
-	return c
-}
+func (t *TrialMetrics) Seated(c trial.Config) trial.Config { return c.Wrapped(t.measured) }
 
 // mostModels bounds the values of the label model: these are names that the operator configured.
 const mostModels = 100
@@ -302,9 +288,9 @@ func (m measured) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error)
 	answer, err := m.Juror.Answer(ctx, b)
 	m.took.Observe(time.Since(began).Seconds())
 	if effort, unread := jury.ReadEffort(answer.Origin.Metadata); unread == nil { // the trial refuses what cannot be read
-		for _, attempt := range effort.Attempts {
-			m.cost.Add(max(float64(attempt.Cost), 0) / 1e6)
-		}
+		var bill jury.Bill
+		bill.Add(effort)
+		m.cost.Add(max(float64(bill.Cost), 0) / 1e6)
 	}
 	return answer, err
 }

@@ -20,6 +20,7 @@ import (
 	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/internal/court/schedule"
+	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/log/access"
 	"jurat/internal/log/erasure"
@@ -65,7 +66,7 @@ func (g gated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 // withPanel seats a panel for each trial.
 func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror)) func(*server.Config) {
 	return func(c *server.Config) {
-		sit := func(int64) trial.Config {
+		sit := func(*subject.Case, int64) trial.Config {
 			jurors, judge := panel()
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 		}
@@ -538,7 +539,7 @@ func TestWatchingEnds(t *testing.T) {
 // ends at once.
 func TestReasonsAreNotPublic(t *testing.T) {
 	r := start(t, func(c *server.Config) {
-		sit := func(int64) trial.Config {
+		sit := func(*subject.Case, int64) trial.Config {
 			jurors, judge := jurattest.Panel()
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}
 		}

@@ -282,7 +282,7 @@ func TestPositionsThatRestOnNothing(t *testing.T) {
 func TestNamesOfPeers(t *testing.T) {
 	c := talked(t, plainWords)
 	b := discussing(t, "juror-gpt", jury.Discussion, c)
-	s := must.Get(sit(b))(t)
+	s := must.Get(sit(b, nil))(t)
 	a, z := s.peers.ids[0], s.peers.ids[1]
 	said := statement(jury.NeedsReview, 60, with(finding(5, "in Kassel"), "from", "Juror B"))
 	said["statement"] = "Juror A is right, Jurors A and B differ, juror B/A, Juror C is nobody, Jurors A and C neither, a juror Anna."
@@ -348,7 +348,7 @@ func FuzzAnswer(f *testing.F) {
 
 func check(t *testing.T, b jury.Brief, r *jury.Answer) {
 	t.Helper()
-	s := must.Get(sit(b))(t)
+	s := must.Get(sit(b, nil))(t)
 	must.Do(t, s.validate(r))
 	for _, f := range r.Opinion.Findings {
 		if f.Unfounded == juror.Stands(s.c, f) {

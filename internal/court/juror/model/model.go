@@ -28,7 +28,8 @@ const (
 
 type Config struct {
 	Model    llm.Model
-	Settings llm.Settings // the settings of Model; they give the price of a call
+	Case     *subject.Case // that is judged; nil: it is read from each brief
+	Settings llm.Settings  // the settings of Model; they give the price of a call
 	Prices   llm.Prices
 	Budget   *llm.Purse       // needs a price; nil: no limit on costs
 	Now      func() time.Time // nil: time.Now
@@ -69,7 +70,7 @@ func (j *Juror) origin(a llm.Answer) jury.Origin {
 // an error for a brief of which it can make no prompt. Otherwise its error is that of the last attempt:
 // jury.ErrInvalid, jury.ErrBlocked, jury.ErrCeiling, or the provider's.
 func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
-	s, err := sit(b)
+	s, err := sit(b, j.config.Case)
 	if err != nil {
 		return jury.Answer{}, err
 	}

@@ -186,7 +186,7 @@ func TestJudgeReadsFirst(t *testing.T) {
 	if strings.Count(said, "act: holds yes") != 1 {
 		t.Errorf("a row that says what another says is repeated:\n%s", said)
 	}
-	if s, err := sit(briefs["judge"]); err != nil || slices.Contains(s.peers.ids, "final-judge") {
+	if s, err := sit(briefs["judge"], nil); err != nil || slices.Contains(s.peers.ids, "final-judge") {
 		t.Errorf("%v: the judge is among the jurors", err)
 	}
 }

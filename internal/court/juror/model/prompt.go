@@ -55,7 +55,7 @@ var Template = sync.OnceValue(func() evidence.Digest {
 // Prompt returns the question for a brief, to the byte. It returns an error if the brief has no submission, no rubric
 // or no readable evidence, or shortens by an unknown rule.
 func Prompt(b jury.Brief) (llm.Question, error) {
-	s, err := sit(b)
+	s, err := sit(b, nil)
 	if err != nil {
 		return llm.Question{}, err
 	}
@@ -75,22 +75,23 @@ type sitting struct {
 	consequential func(*subject.ToolCall) bool // nil: no call is known to have consequences
 }
 
-func sit(b jury.Brief) (*sitting, error) {
+func sit(b jury.Brief, c *subject.Case) (s *sitting, err error) {
 	if len(b.Saw) == 0 {
 		return nil, errors.New("making a prompt: the brief names no submission")
 	}
 	if len(b.Rubric) == 0 {
 		return nil, errors.New("making a prompt: the rubric has no axes")
 	}
-	c, err := subject.Parse(b.Material)
-	if err != nil {
-		return nil, fmt.Errorf("making a prompt: %w", err)
+	if c == nil || c.Digest() != evidence.DigestOf(b.Material) {
+		if c, err = subject.Parse(b.Material); err != nil {
+			return nil, fmt.Errorf("making a prompt: %w", err)
+		}
 	}
 	request, err := b.Request.Digest()
 	if err != nil {
 		return nil, fmt.Errorf("making a prompt: %w", err)
 	}
-	s := &sitting{brief: b, c: c, peers: peersOf(&b, request), order: orderOf(&b)}
+	s = &sitting{brief: b, c: c, peers: peersOf(&b, request), order: orderOf(&b)}
 	s.members = s.membersOf(&b, s.peers.known())
 	shown, err := showEvidence(c, b.Material, b.Shortening)
 	if err != nil {

@@ -317,7 +317,7 @@ func TestOrderOfPeers(t *testing.T) {
 
 func peersFor(t *testing.T, b jury.Brief) []string {
 	t.Helper()
-	s := must.Get(sit(b))(t)
+	s := must.Get(sit(b, nil))(t)
 	return s.peers.ids
 }
 
@@ -329,7 +329,7 @@ func TestIDsAreHidden(t *testing.T) {
 	for _, id := range []string{"juror-1", "juror-1-b", "陪審員一", "a.c", "me"} {
 		b.Evaluations = append(b.Evaluations, evaluated(id, jury.SafePass, "r"))
 	}
-	s := must.Get(sit(b))(t)
+	s := must.Get(sit(b, nil))(t)
 	name := s.peers.names
 	for said, want := range map[string]string{
 		"juror-1 and juror-1-b":     name["juror-1"] + " and " + name["juror-1-b"],

@@ -367,7 +367,7 @@ func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 func TestMixedPanel(t *testing.T) {
 	on := must.Get(subject.Load("../../../../examples/invoice-inbox"))(t)
 	h := jurattest.New(t)
-	panel := rules.OfflinePanel()
+	panel := rules.OfflinePanel(nil)
 	m := byPhase(t, opinion(jury.SafePass, 80), statement(jury.SafePass, 80))
 	panel.Seats[1].Provider, panel.Seats[1].Model, panel.Seats[1].Template = "script", "model-1", Template()
 	panel.Jurors[1] = seat(t, m)

@@ -33,9 +33,10 @@ type Panel struct {
 }
 
 // OfflinePanel seats three jurors and a judge that are rules. Its seats have the ids and roles of the default panel of language
-// models. Each seat's provider and model say that rules fill it. The members share one reading of the evidence.
-func OfflinePanel() (p Panel) {
-	shared := newShelf()
+// models. Each seat's provider and model say that rules fill it. The members share one reading of the evidence, which is
+// that of the case, if one is given.
+func OfflinePanel(on *subject.Case) (p Panel) {
+	shared := newShelf(on)
 	for look, s := range seats {
 		seat := jury.Seat{JurorID: s.id, RoleName: s.role, RoleFocus: s.looks, Provider: Provider, Model: Model, Parameters: jsontext.Value("{}"), Template: Digest()}
 		member := juror.Limits{Each: rulesTime}.Juror(&member{focus(look), shared})
@@ -49,45 +50,36 @@ func OfflinePanel() (p Panel) {
 }
 
 type study struct {
-	of    evidence.Digest
 	c     *subject.Case
-	found []jury.Finding
+	found []jury.Finding // nil: the rules have not run
 }
 
-// A shelf keeps the two that a panel read last, so that two trials in turns read their evidence once each: every brief of a trial
-// has the same, and the rules find the same for each seat. It is a channel of one, so one juror reads and the others wait, each
-// until its own context ends.
-type shelf chan [2]study
+// A shelf keeps what a panel read last: every brief of a trial has the same evidence, and the rules find the same for each seat. It is
+// a channel of one, so one juror reads and the others wait, each until its own context ends.
+type shelf chan study
 
-func newShelf() shelf {
+func newShelf(on *subject.Case) shelf {
 	h := make(shelf, 1)
-	h <- [2]study{}
+	h <- study{c: on}
 	return h
 }
 
 // study reads evidence and runs the rules over it, unless it is what the shelf has.
 func (h shelf) study(ctx context.Context, material []byte) (s study, err error) {
-	digest := evidence.DigestOf(material)
-	var kept [2]study
 	select {
-	case kept = <-h:
-		defer func() { h <- kept }()
+	case s = <-h:
+		defer func() { h <- s }()
 	case <-ctx.Done():
 		return s, ctx.Err()
 	}
-	for _, known := range kept {
-		if known.c != nil && known.of == digest {
-			return known, nil
+	if s.c == nil || s.c.Digest() != evidence.DigestOf(material) {
+		s = study{}
+		if s.c, err = subject.Parse(material); err != nil {
+			return s, fmt.Errorf("reading the evidence: %w", err)
 		}
 	}
-	c, err := subject.Parse(material)
-	if err != nil {
-		return s, fmt.Errorf("reading the evidence: %w", err)
-	}
-	found, err := findings(ctx, c)
-	if err == nil {
-		s = study{digest, c, found}
-		kept = [2]study{s, kept[0]}
+	if s.found == nil {
+		s.found, err = findings(ctx, s.c)
 	}
 	return s, err
 }

@@ -141,7 +141,7 @@ func runsIn(t *testing.T, dir string) []run {
 
 func judged(t *testing.T, c *subject.Case) run {
 	t.Helper()
-	answer := must.Get((&member{everything, newShelf()}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}}))(t)
+	answer := must.Get((&member{everything, newShelf(nil)}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}}))(t)
 	spoken := 0
 	for _, m := range c.Messages {
 		if m.Role == subject.User {
@@ -365,7 +365,7 @@ func (n *notebook) Record(context.Context, jury.Act) (evidence.Digest, error) {
 
 // trialOf conducts a trial before the offline panel, with the default settings.
 func trialOf(material []byte) *jury.Deliberation {
-	p := OfflinePanel()
+	p := OfflinePanel(nil)
 	return &jury.Deliberation{
 		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
 			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge},
@@ -471,7 +471,7 @@ func TestDeadlineInterrupts(t *testing.T) {
 // TestSharedReading: a panel that shares one reading gives the same answers as jurors that read alone. This holds for
 // concurrent calls, and after one juror's deadline has passed.
 func TestSharedReading(t *testing.T) {
-	shared := newShelf()
+	shared := newShelf(nil)
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	var wait sync.WaitGroup

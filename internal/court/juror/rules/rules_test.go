@@ -138,7 +138,7 @@ func TestNothingRead(t *testing.T) {
 
 // alone is the rule juror of a seat, counted from 0, which reads the evidence for itself.
 func alone(seat int) *member {
-	return &member{[]focus{policyCompliance, safetyAndLeaks, misuseAndIntent}[seat%3], newShelf()}
+	return &member{[]focus{policyCompliance, safetyAndLeaks, misuseAndIntent}[seat%3], newShelf(nil)}
 }
 
 func clean(t *testing.T) *subject.Case {
@@ -249,14 +249,14 @@ func TestJudgeCountsHearsayLess(t *testing.T) {
 		{[]jury.Finding{from(f, "peer")}, jury.NeedsReview}, // the second juror only adopted it from the first
 	} {
 		b.Evaluations[0].Findings = one.also
-		a := must.Get((&member{everything, newShelf()}).Answer(t.Context(), b))(t)
+		a := must.Get((&member{everything, newShelf(nil)}).Answer(t.Context(), b))(t)
 		must.Do(t, b.ValidateOpinion(&a.Opinion))
 		if o := a.Opinion; o.Position != one.want || !strings.Contains(o.Rationale, "Message 4") {
 			t.Errorf("%s: %s", o.Position, o.Rationale)
 		}
 	}
 	b = round1(t, c, jury.Finding{Message: 4, Quote: "never said", Rule: "secret-disclosed", Axis: "safety", Severity: jury.Critical})
-	if a, err := (&member{everything, newShelf()}).Answer(t.Context(), b); err != nil || a.Opinion.Position != jury.SafePass || !strings.Contains(a.Opinion.Rationale, "I set aside what peer says") {
+	if a, err := (&member{everything, newShelf(nil)}).Answer(t.Context(), b); err != nil || a.Opinion.Position != jury.SafePass || !strings.Contains(a.Opinion.Rationale, "I set aside what peer says") {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
