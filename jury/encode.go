@@ -47,6 +47,13 @@ func DecodeBody(action evidence.ActionType, doc []byte) (any, error) {
 		_, how := compare("", form, again).words()
 		return nil, fmt.Errorf("reading body of %s: %s", action, how)
 	}
+	if opening, is := body.(*Opening); is {
+		for _, seat := range opening.Settings.Everyone() { // the one member that any JSON could be decoded into
+			if seat.Parameters.Kind() != '{' {
+				return nil, fmt.Errorf("reading body of %s: parameters of seat %q: want an object", action, seat.JurorID)
+			}
+		}
+	}
 	return body, nil
 }
 

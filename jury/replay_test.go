@@ -348,13 +348,23 @@ func TestDecodeBodyIsStrict(t *testing.T) {
 		"text after it":     {evidence.TrialClosing, `{"acts":3} {}`},
 		"empty where omits": {evidence.Evaluation, `{"jurorId":"a","phase":"initial","roundNumber":0,"roleName":"","position":"safe_pass","axisScores":{},"totalScore":0,"confidence":0,"rationale":"r","findings":[],"fallback":false}`},
 	}
+	opening := `{"phase":"initial","requests":[],"roundNumber":0,"rules":"r","settings":{"collaborative":false,"maxRounds":0,"method":"m","rubric":[],
+		"seats":[{"jurorId":"a","model":"m","parameters":%s,"provider":"p","template":"` + evidence.DigestOf(nil).String() + `"}],"threshold":0}}`
+	for i, value := range []string{"1", "null", "[]", `"{}"`} {
+		tests[fmt.Sprint("parameters of a seat ", i)] = struct {
+			action evidence.ActionType
+			doc    string
+		}{evidence.PhaseOpening, fmt.Sprintf(opening, value)}
+	}
 	for name, tt := range tests {
 		if body, err := DecodeBody(tt.action, []byte(tt.doc)); err == nil {
 			t.Errorf("%s: read as %+v", name, body)
 		}
 	}
-	if _, err := DecodeBody(evidence.TrialClosing, []byte(` { "acts" : 3 } `)); err != nil {
-		t.Error(err)
+	for action, doc := range map[evidence.ActionType]string{evidence.TrialClosing: ` { "acts" : 3 } `, evidence.PhaseOpening: fmt.Sprintf(opening, "{}")} {
+		if _, err := DecodeBody(action, []byte(doc)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

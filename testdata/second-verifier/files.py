@@ -4,7 +4,7 @@ import hashlib
 import re
 
 import payload as payloads
-from canonical import Refused, check_values, depth, form, parse, without_mark
+from canonical import Refused, check_bounds, check_values, depth, form, parse, without_mark
 from shapes import MAX_WHOLE, digest_of_value, is_digest, is_whole, members, require, unbase64
 
 BUNDLE = "jurat/bundle/v1"
@@ -241,8 +241,8 @@ def _properties(source):
 
 def _property(item):
     members(item, ("proof", "statement"))
-    is_object = isinstance(item["statement"], dict)
-    require(is_object and len(form(item["statement"])) <= _MAX_STATEMENT, "no statement")
+    require(isinstance(item["statement"], dict) and len(form(item["statement"])) <= _MAX_STATEMENT, "no statement")
+    check_bounds(item["statement"])
     return item["statement"], unbase64(item["proof"], most=_MAX_PROOF)
 
 
