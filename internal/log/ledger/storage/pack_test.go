@@ -42,7 +42,7 @@ func TestPack(t *testing.T) {
 			packed, got := c.pack(&row), Row{}
 			content := packed.Blob
 			if packed.Dictionary != Plain {
-				content = must.Get(c.unpack(packed.Blob))(t)
+				content = must.Get(c.unpack(packed.Blob, nil))(t)
 			}
 			must.Do(t, got.setContent(content))
 			if diff := cmp.Diff(row, got, cmpopts.EquateEmpty()); diff != "" {
@@ -61,20 +61,20 @@ func TestUnpackDamaged(t *testing.T) {
 		for _, bit := range []byte{1, 0x80} {
 			bad := bytes.Clone(blob)
 			bad[i] ^= bit
-			if got, err := c.unpack(bad); err == nil && !bytes.Equal(got, Content(&row)) {
+			if got, err := c.unpack(bad, nil); err == nil && !bytes.Equal(got, Content(&row)) {
 				t.Errorf("byte %d of %d can be changed unnoticed", i, len(blob))
 			}
 		}
-		if _, err := c.unpack(blob[:i]); err == nil {
+		if _, err := c.unpack(blob[:i], nil); err == nil {
 			t.Errorf("%d bytes of %d unpack", i, len(blob))
 		}
 	}
-	if _, err := c.unpack(append(bytes.Clone(blob), blob[12:]...)); err == nil {
+	if _, err := c.unpack(append(bytes.Clone(blob), blob[12:]...), nil); err == nil {
 		t.Error("a blob of two unpacks")
 	}
 	zeros := make([]byte, 1<<20)
-	for _, parts := range [][2][]byte{{must.Get(c.encoder())(t).EncodeAll(zeros, nil), nil}, {nil, c.rest.Encode(nil, zeros)}} {
-		if _, err := c.unpack(slices.Concat([]byte{0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, byte(len(parts[0]))}, parts[0], parts[1])); err == nil || strings.Contains(err.Error(), "checksum") {
+	for _, parts := range [][2][]byte{{must.Get(c.encoder())(t).zstd.EncodeAll(zeros, nil), nil}, {nil, c.rest.Encode(nil, zeros)}} {
+		if _, err := c.unpack(slices.Concat([]byte{0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, byte(len(parts[0]))}, parts[0], parts[1]), nil); err == nil || strings.Contains(err.Error(), "checksum") {
 			t.Errorf("more than it says unpacks: %v", err)
 		}
 	}

@@ -218,16 +218,23 @@ type packer struct {
 type codec struct {
 	n        int64
 	packing  []zstd.EOption
-	encoders sync.Pool // of *zstd.Encoder: each processor keeps its own, because before each frame one copies what it knows of the dictionary, 256 KiB
+	encoders sync.Pool // of *encoder: each processor keeps its own, because before each frame one copies what it knows of the dictionary, 256 KiB
 	opener   *zstd.Decoder
 	rest     *s2.Dict
 }
 
-func (c *codec) encoder() (*zstd.Encoder, error) {
-	if e, ok := c.encoders.Get().(*zstd.Encoder); ok {
+// An encoder packs one row at a time, in memory of its own.
+type encoder struct {
+	zstd                *zstd.Encoder
+	content, blob, back []byte
+}
+
+func (c *codec) encoder() (*encoder, error) {
+	if e, ok := c.encoders.Get().(*encoder); ok {
 		return e, nil
 	}
-	return zstd.NewWriter(nil, c.packing...)
+	e, err := zstd.NewWriter(nil, c.packing...)
+	return &encoder{zstd: e}, err
 }
 
 // pack packs rows with the newest dictionary. Callers pack before they wait for their turn to append; a store packs
@@ -247,23 +254,32 @@ func (p *packer) pack(ctx context.Context, rows []Row) error {
 
 func (c *codec) pack(row *Row) Packed {
 	text, rest := contentOf(row)
-	content := slices.Concat(text, rest)
+	packed := Packed{Dictionary: Plain, Timestamps: len(row.Timestamps)}
 	if e, err := c.encoder(); err == nil {
-		frame := e.EncodeAll(text, make([]byte, 0, len(text)))
-		c.encoders.Put(e)
-		head := binary.BigEndian.AppendUint32(make([]byte, 0, 12), crc32.Checksum(content, castagnoli))
-		head = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(head, uint32(len(content))), uint32(len(frame))) //nolint:gosec // below 2^32
-		blob := slices.Concat(head, frame, c.rest.Encode(nil, rest))
-		back, err := c.unpack(blob)
-		if err == nil && bytes.Equal(back, content) && len(blob) < len(content) { // nothing is kept that does not come back as it was
-			return Packed{Blob: blob, Dictionary: c.n, Timestamps: len(row.Timestamps)}
+		defer c.encoders.Put(e)
+		e.content = append(append(e.content[:0], text...), rest...)
+		e.blob = e.zstd.EncodeAll(text, append(e.blob[:0], make([]byte, head)...))
+		frame := len(e.blob) - head
+		for i, n := range []uint32{crc32.Checksum(e.content, castagnoli), uint32(len(e.content)), uint32(frame)} { //nolint:gosec // below 2^32
+			binary.BigEndian.PutUint32(e.blob[4*i:], n)
+		}
+		e.blob = slices.Grow(e.blob, s2.MaxEncodedLen(len(rest)))
+		e.blob = append(e.blob, c.rest.Encode(e.blob[len(e.blob):cap(e.blob)], rest)...)
+		e.back, err = c.unpack(e.blob, e.back)
+		if err == nil && bytes.Equal(e.back, e.content) && len(e.blob) < len(e.content) { // nothing is kept that does not come back as it was
+			packed.Blob, packed.Dictionary = bytes.Clone(e.blob), c.n
+			return packed
 		}
 	}
-	return Packed{Blob: content, Dictionary: Plain, Timestamps: len(row.Timestamps)}
+	packed.Blob = slices.Concat(text, rest)
+	return packed
 }
 
-// unpack returns the content of a blob: a checksum of the content, its size, the size of the frame, the frame, and the block.
-func (c *codec) unpack(blob []byte) ([]byte, error) {
+// head is the size of a blob's first part: a checksum of the content, the content's size, and that of the frame. Then come the frame and the block.
+const head = 12
+
+// unpack returns the content of a blob. It may use the memory of another one.
+func (c *codec) unpack(blob, memory []byte) ([]byte, error) {
 	s := cryptobyte.String(blob)
 	var sum, size, length uint32
 	var frame []byte
@@ -271,7 +287,7 @@ func (c *codec) unpack(blob []byte) ([]byte, error) {
 		!s.ReadUint32(&length) || !s.ReadBytes(&frame, int(length)) {
 		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(blob), size)
 	}
-	content, err := c.opener.DecodeAll(frame, make([]byte, 0, size))
+	content, err := c.opener.DecodeAll(frame, slices.Grow(memory[:0], int(size))[:0:size])
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
@@ -301,7 +317,7 @@ func (p *packer) unpack(ctx context.Context, row *Row) error {
 		if err != nil {
 			return err
 		}
-		content, row.Broken = c.unpack(content)
+		content, row.Broken = c.unpack(content, nil)
 	}
 	if row.Broken == nil {
 		row.Broken = row.setContent(content)
