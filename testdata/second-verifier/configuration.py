@@ -1,4 +1,4 @@
-"""What made an answer: guarantee configuration, paragraph "Configuration" of docs/format.md."""
+"""What made an answer: guarantee configuration, section "Configuration" of docs/format.md."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Opening record files and bundle files: sections "Record file", "Bundle file" and the first step of "Verification"."""
+"""Opening record files and bundle files: sections "Record file", "Bundle file" and "The file"."""
 
 import hashlib
 import re

@@ -1,6 +1,6 @@
 """When a record existed: its time stamps, those of stamped checkpoints, and whose word still counts.
 
-Step 1 of "Each record", and the sections "Stamped checkpoints" and "Tokens" in docs/format.md.
+Sections "Times", "Tokens" and "Stamped checkpoints" in docs/format.md.
 """
 
 import hashlib

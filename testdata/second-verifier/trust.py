@@ -1,4 +1,4 @@
-"""The reader's trust file: sections "Trust file" and "Second signatures" of docs/format.md."""
+"""The reader's trust file: section "Trust file" of docs/format.md."""
 
 import re
 

@@ -292,7 +292,7 @@ def _check_validity(record, key, times, findings):
 
 
 def _check_second(record, key, times, findings):
-    """Keys that sign only together with others: section "Second signatures"."""
+    """Keys that sign only together with others: section "Signatures and disclosures"."""
     named = {signer["key_id"] for signer in record.payload["signers"]}
     if set(key.with_keys) <= named:
         return

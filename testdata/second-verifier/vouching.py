@@ -1,4 +1,4 @@
-"""Whether a CA of the trust file vouches for a signer's key: section "Certificates" of docs/format.md."""
+"""Whether a CA of the trust file vouches for a signer's key: section "Signers' certificates" of docs/format.md."""
 
 import re
 import urllib.parse
