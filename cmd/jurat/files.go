@@ -376,7 +376,7 @@ func (c *importCmd) look(ctx context.Context, a *app, io stdio, files []*importe
 func (c *importCmd) options(i *installation.Installation) importing.Options {
 	return importing.Options{Agent: c.Agent, Name: c.Name, Recorder: c.Recorder, Version: version(), Skip: c.Skip,
 		Chain: func(name string) string { return recording.ChainOf(c.Agent, name) },
-		Sealed: func(ctx context.Context, id string) (*importing.Sealed, error) {
+		Sealed: func(ctx context.Context, id string) (*evidence.ObservedBody, error) {
 			if i == nil {
 				return nil, nil
 			}
@@ -385,7 +385,7 @@ func (c *importCmd) options(i *installation.Installation) importing.Options {
 			case errors.Is(err, ledger.ErrNotFound):
 				return nil, nil
 			case errors.Is(err, ledger.ErrExpired):
-				return new(importing.Sealed), nil
+				return new(evidence.ObservedBody), nil
 			case err != nil:
 				return nil, err
 			}
@@ -393,7 +393,7 @@ func (c *importCmd) options(i *installation.Installation) importing.Options {
 			if o == nil || o.Request == nil {
 				return nil, fmt.Errorf("record %s is no imported act: its id is taken", id)
 			}
-			return &importing.Sealed{Bytes: o.Request.Bytes, SHA256: o.Request.SHA256}, nil
+			return o.Request, nil
 		}}
 }
 

@@ -466,29 +466,19 @@ func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, 
 	return last, r.Payload.Time(), nil
 }
 
-// Has reports whether the log has a record with this id.
-func (o Observations) Has(ctx context.Context, recordID string) (bool, error) {
-	_, err := o.acts.config.Ledger.Record(ctx, recordID)
+// RequestOf reports whether the log has a record with this id, and returns the digest of the request that it states: zero if it states none, or has expired.
+func (o Observations) RequestOf(ctx context.Context, recordID string) (request evidence.Digest, known bool, err error) {
+	r, err := o.acts.config.Ledger.Record(ctx, recordID)
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):
-		return false, nil
+		return request, false, nil
 	case errors.Is(err, ledger.ErrExpired): // its content was deleted, and it was there
-		return true, nil
-	}
-	return err == nil, err
-}
-
-// RequestOf returns the digest of the request that a record of a recorder states; zero if it states none, or if it has expired.
-func (o Observations) RequestOf(ctx context.Context, recordID string) (evidence.Digest, error) {
-	r, err := o.acts.config.Ledger.Record(ctx, recordID)
-	if errors.Is(err, ledger.ErrExpired) {
-		return evidence.Digest{}, nil
-	}
-	if err != nil {
-		return evidence.Digest{}, err
+		return request, true, nil
+	case err != nil:
+		return request, false, err
 	}
 	if p := &r.Payload; p.Observed != nil && p.Observed.Request != nil {
-		return p.Observed.Request.SHA256, nil
+		request = p.Observed.Request.SHA256
 	}
-	return evidence.Digest{}, nil
+	return request, true, nil
 }

@@ -107,7 +107,7 @@ func TestChanged(t *testing.T) {
 func TestExpired(t *testing.T) {
 	b := newBook()
 	o := b.options()
-	o.Sealed = func(context.Context, string) (*Sealed, error) { return &Sealed{}, nil }
+	o.Sealed = func(context.Context, string) (*evidence.ObservedBody, error) { return &evidence.ObservedBody{}, nil }
 	checked, err := Check(context.Background(), open(t, "s.jsonl", claudeSession), o)
 	if err != nil || checked.New != 0 || checked.Changed != 0 || checked.Known == 0 {
 		t.Errorf("%+v, %v", checked, err)
@@ -468,7 +468,7 @@ func TestLong(t *testing.T) {
 	must.Do(t, file.Close())
 	f := must.Get(Open(path, Unknown))(t)
 	o := newBook().options()
-	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }
+	o.Sealed = func(context.Context, string) (*evidence.ObservedBody, error) { return nil, nil }
 	var mu sync.Mutex
 	var seen []weak.Pointer[byte]
 	o.Seal = func(_ context.Context, act observed.Act) error {

@@ -67,8 +67,8 @@ type Options struct {
 
 	// Chain returns the chain of a conversation.
 	Chain func(conversation string) string
-	// Sealed returns what the log has under a record id; nil: nothing.
-	Sealed func(ctx context.Context, recordID string) (*Sealed, error)
+	// Sealed returns what a record of the log states of its request; nil: there is no such record. The digest is zero if it has expired.
+	Sealed func(ctx context.Context, recordID string) (*evidence.ObservedBody, error)
 	// Seal seals an act. It is called by several goroutines, but for one chain by one at a time, in the order of the file. nil for Check.
 	Seal func(ctx context.Context, act observed.Act) error
 	// Each is told of each new entry; nil: nobody is.
@@ -78,12 +78,6 @@ type Options struct {
 
 	Now     func() time.Time // nil: time.Now
 	Workers int              // how many seal at once; 0: 16
-}
-
-// Sealed is what a record says that was sealed of an entry before.
-type Sealed struct {
-	Bytes  int64
-	SHA256 evidence.Digest // zero: the record has expired, and what it said is not known
 }
 
 // An Entry is what is said of one exchange that is new.

@@ -40,14 +40,14 @@ func newBook() *book { return &book{acts: map[string]observed.Act{}} }
 func (b *book) options() Options {
 	return Options{Agent: "support", Recorder: "recorder", Version: "test", Now: func() time.Time { return time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC) },
 		Chain: func(name string) string { return "recorded/support/" + name },
-		Sealed: func(_ context.Context, id string) (*Sealed, error) {
+		Sealed: func(_ context.Context, id string) (*evidence.ObservedBody, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			a, there := b.acts[id]
 			if !there {
 				return nil, nil
 			}
-			return &Sealed{Bytes: a.Request.Bytes, SHA256: a.Request.SHA256}, nil
+			return &a.Request.ObservedBody, nil
 		},
 		Seal: func(ctx context.Context, act observed.Act) error {
 			id := act.RecordID

@@ -56,8 +56,7 @@ type Call struct {
 	Status       int    // of the response; 0: there was none
 	Request      []byte // the body, decoded
 	Response     []byte // the body, decoded, as far as it came
-	RequestType  string // media types, as the headers give them
-	ResponseType string
+	ResponseType string // the media type, as the header gives it
 }
 
 // A Projection is what a call says. A member that is absent was not said, or could not be read: then Problem says why.
@@ -165,7 +164,7 @@ func cutLast(path string) (before, last string, found bool) {
 func CallOf(o *evidence.Observed, request, response []byte) Call {
 	c := Call{Protocol: o.Protocol, Path: o.Path, Status: int(o.Status)}
 	if b := o.Request; b != nil && b.Decoded == "" {
-		c.Request, c.RequestType = request, b.Type
+		c.Request = request
 	}
 	if b := o.Response; b != nil && b.Decoded == "" {
 		c.Response, c.ResponseType = response, b.Type

@@ -195,7 +195,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(request))
-	t.call = observe.Call{Protocol: observe.Protocol(r.Method, r.URL.Path), Path: r.URL.Path, Request: request, RequestType: r.Header.Get("Content-Type")}
+	t.call = observe.Call{Protocol: observe.Protocol(r.Method, r.URL.Path), Path: r.URL.Path, Request: request}
 	w, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -29,10 +29,8 @@ type Log interface {
 	Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error)
 	// Last returns the digest of a chain's last record and the time that it claims, or zero if there is no such chain. The time is zero if the content is gone.
 	Last(ctx context.Context, chain string) (evidence.Digest, time.Time, error)
-	// Has reports whether the log has a record with this id.
-	Has(ctx context.Context, recordID string) (bool, error)
-	// RequestOf returns the digest of the request that a record states; zero if it has expired.
-	RequestOf(ctx context.Context, recordID string) (evidence.Digest, error)
+	// RequestOf reports whether the log has a record with this id, and returns the digest of the request that it states; zero if it has expired.
+	RequestOf(ctx context.Context, recordID string) (request evidence.Digest, known bool, err error)
 }
 
 type Config struct {

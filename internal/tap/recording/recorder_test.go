@@ -82,26 +82,18 @@ func (s *shelf) Last(_ context.Context, chain string) (last evidence.Digest, at 
 	return last, at, s.broken
 }
 
-func (s *shelf) Has(_ context.Context, id string) (bool, error) {
+func (s *shelf) RequestOf(_ context.Context, id string) (digest evidence.Digest, known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.drafts {
 		if d.RecordID == id {
-			return true, nil
+			if d.Observed != nil && !s.expired {
+				digest = d.Observed.Request.SHA256
+			}
+			return digest, true, s.broken
 		}
 	}
-	return false, s.broken
-}
-
-func (s *shelf) RequestOf(_ context.Context, id string) (digest evidence.Digest, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.drafts {
-		if d.RecordID == id && d.Observed != nil && !s.expired {
-			digest = d.Observed.Request.SHA256
-		}
-	}
-	return digest, s.broken
+	return digest, false, s.broken
 }
 
 // refusing has it refuse some acts from now on.

@@ -159,7 +159,7 @@ func (r *Recorder) unknownCalls(ctx context.Context, about About, unreadable []d
 			continue
 		}
 		if evidence.CheckRecordID(d.recordID) == nil {
-			has, err := r.Log.Has(ctx, d.recordID)
+			_, has, err := r.Log.RequestOf(ctx, d.recordID)
 			if err != nil {
 				return nil, err
 			}
@@ -192,7 +192,7 @@ func (r *Recorder) unknownCalls(ctx context.Context, about About, unreadable []d
 // sealLost seals that a call began and that its end is unknown, unless its record is in the log. The record is of the recorder that saw the call begin, if
 // its keys can still sign.
 func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *intent) error {
-	has, err := r.Log.Has(ctx, i.RecordID)
+	_, has, err := r.Log.RequestOf(ctx, i.RecordID)
 	if has || err != nil {
 		return err
 	}

@@ -244,45 +244,34 @@ const (
 func (r *Recorder) Report(ctx context.Context, act observed.Act, otherID string) (Account, error) {
 	act.AgentID = r.Name
 	act.Request.Earlier = r.earlier(act.ChainID)
-	account, err := New, r.sealUnless(ctx, act)
-	if errors.Is(err, api.ErrConflict) {
-		account, err = r.another(ctx, otherID, act)
+	account := New
+	before, known, err := r.sealUnknown(ctx, act)
+	if err == nil && known && before != act.Request.SHA256 && !before.IsZero() { // what has expired does not come back
+		act.Missing = append([]string{"which account is true: another one of the same act is in the record " + act.RecordID}, act.Missing...)
+		act.RecordID, account = otherID, Another
+		_, known, err = r.sealUnknown(ctx, act)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case known:
+		return Known, nil
 	}
-	if account != Known {
-		r.calls.Add(1)
-	}
+	r.calls.Add(1)
 	return account, nil
 }
 
-// another seals an act of which the log has a record, if that has another account of it.
-func (r *Recorder) another(ctx context.Context, id string, act observed.Act) (Account, error) {
-	before, err := r.Log.RequestOf(ctx, act.RecordID)
-	if err != nil || before == act.Request.SHA256 || before.IsZero() { // what has expired does not come back
-		return Known, err
+// sealUnknown seals an act, unless the log has a record with its id: then it returns the request of that. It looks before, as what is told again would cost a
+// time stamp each time, and its texts would take room among those that are sealed apart, which is not given back when the log refuses the record.
+func (r *Recorder) sealUnknown(ctx context.Context, act observed.Act) (before evidence.Digest, known bool, err error) {
+	before, known, err = r.Log.RequestOf(ctx, act.RecordID)
+	if known || err != nil {
+		return before, known, err
 	}
-	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + act.RecordID}, act.Missing...)
-	act.RecordID = id
-	err = r.sealUnless(ctx, act)
-	if errors.Is(err, api.ErrConflict) {
-		return Known, nil
+	if _, err = r.sealNew(ctx, act); errors.Is(err, api.ErrConflict) { // it was told twice at once
+		return r.Log.RequestOf(ctx, act.RecordID)
 	}
-	return Another, err
-}
-
-// sealUnless is sealNew, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those
-// that are sealed apart, which is not given back when the log refuses the record.
-func (r *Recorder) sealUnless(ctx context.Context, act observed.Act) error {
-	has, err := r.Log.Has(ctx, act.RecordID)
-	if err == nil && has {
-		err = api.ErrConflict
-	}
-	if err == nil {
-		_, err = r.sealNew(ctx, act)
-	}
-	return err
+	return before, false, err
 }
 
 // CheckChain returns an error if no record can have a chain of this name.

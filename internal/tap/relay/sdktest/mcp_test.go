@@ -47,7 +47,7 @@ func (r *reader) Begin(_ context.Context, c *relay.Call) (relay.Exchange, error)
 func (r *reader) Missed(*relay.Call, error) {}
 
 func (r readerCall) End(_ context.Context, o *relay.Outcome) error {
-	c := observe.Call{Protocol: observe.MCP + r.call.MCPVersion(), Path: r.call.Path, Status: o.Status, RequestType: r.call.Header.Get("Content-Type")}
+	c := observe.Call{Protocol: observe.MCP + r.call.MCPVersion(), Path: r.call.Path, Status: o.Status}
 	var err error
 	if c.Request, err = io.ReadAll(r.call.Request.Open()); err != nil {
 		return err
