@@ -200,7 +200,7 @@ func whyNot(found []Finding, against *Finding) string {
 // exchangesFormat is the version of the report.
 const exchangesFormat = "jurat/bilateral/v1"
 
-// Bounds of a report. docs/format.md has the same numbers.
+// Bounds of a report. docs/recorder.md has the same numbers.
 const (
 	maxSightings = 100_000 // records that are compared
 	maxListed    = 1_000   // of pairs, of differences and of lone records
