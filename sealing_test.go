@@ -44,12 +44,14 @@ func TestWhoSeals(t *testing.T) {
 	for _, p := range packages {
 		exports[p.ImportPath] = p.Export
 	}
-	called := map[string][]string{} // method -> packages
+	files := token.NewFileSet()
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })} // reads each package once
+	called := map[string][]string{}                                                                                                                 // method -> packages
 	for _, p := range packages {
 		if !strings.HasPrefix(p.ImportPath, "jurat/") || p.ImportPath == sealingRoom || !slices.Contains(p.Deps, sealingRoom) {
 			continue
 		}
-		for _, method := range methodsUsed(t, p, exports) {
+		for _, method := range methodsUsed(t, p, files, &config) {
 			if may, watched := mayCall[method]; watched {
 				called[method] = append(called[method], p.ImportPath)
 				must.Hold(t, slices.Contains(may, p.ImportPath), "%s calls %s: acts are sealed by %v", p.ImportPath, method, may)
@@ -75,16 +77,14 @@ func exported(t *testing.T) []exportedPackage {
 }
 
 // methodsUsed lists the methods and functions that a package's files use, without its tests.
-func methodsUsed(t *testing.T, p exportedPackage, exports map[string]string) []string {
+func methodsUsed(t *testing.T, p exportedPackage, files *token.FileSet, config *types.Config) []string {
 	t.Helper()
-	files := token.NewFileSet()
 	var parsed []*ast.File
 	for _, name := range p.GoFiles {
 		file := must.Get(parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
 		parsed = append(parsed, file)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 	_, err := config.Check(p.ImportPath, files, parsed, info)
 	must.Need(t, err == nil, "%v", err)
 	var names []string

@@ -23,6 +23,7 @@ import (
 	"jurat/internal/log/installation"
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/lock"
+	"jurat/internal/test/must"
 	"jurat/internal/test/pgtest"
 )
 
@@ -31,10 +32,10 @@ func wrappingKey(t *testing.T, more ...string) string {
 	t.Helper()
 	text := filestore.Generate()
 	for _, file := range more {
-		text = append(text, must(os.ReadFile(file))...)
+		text = append(text, get(os.ReadFile(file))...)
 	}
 	file := filepath.Join(t.TempDir(), "wrapping.key")
-	succeeds(t, os.WriteFile(file, text, 0o600))
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
@@ -56,19 +57,18 @@ func begun(t *testing.T) (installation.Config, *installation.Installation, func(
 	t.Helper()
 	machine := machines(t)
 	c := machine()
-	succeeds(t, installation.Create(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
 	return c, open(t, c), machine
 }
 
 func execute(t *testing.T, database string, statements ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // also when the test has ended
-	conn := must(pgx.Connect(ctx, database))
+	conn := get(pgx.Connect(ctx, database))
 	defer conn.Close(ctx)
 	for _, s := range statements {
-		if _, err := conn.Exec(ctx, s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		_, err := conn.Exec(ctx, s)
+		must.Need(t, err == nil, "%s: %v", s, err)
 	}
 }
 
@@ -89,9 +89,8 @@ func TestMachinesBeginAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if sealed[n], err = sealRequest(t, opened[n], "r"); err != nil {
-				t.Error(err)
-			}
+			sealed[n], err = sealRequest(t, opened[n], "r")
+			must.Hold(t, err == nil, "%v", err)
 		})
 	}
 	all.Wait()
@@ -104,24 +103,14 @@ func TestMachinesBeginAtOnce(t *testing.T) {
 		if made[n] {
 			creators++
 		}
-		if got := sealed[n].Payload.Signers[0].KeyID; got != sealed[0].Payload.Signers[0].KeyID {
-			t.Errorf("machine %d has signed with another key: %s", n, got)
-		}
-		if i.Ledger.Origin() != opened[0].Ledger.Origin() {
-			t.Errorf("machine %d has another log: %s", n, i.Ledger.Origin())
-		}
+		must.Equal(t, sealed[n].Payload.Signers[0].KeyID, sealed[0].Payload.Signers[0].KeyID, "machine", n)
+		must.Hold(t, i.Ledger.Origin() == opened[0].Ledger.Origin(), "machine %d has another log: %s", n, i.Ledger.Origin())
 		for _, r := range sealed {
-			if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
-				t.Errorf("machine %d does not have %s: %v", n, r.Payload.RecordID, err)
-			}
+			must.Fail(t, nil, "machine", n, "does not have", r.Payload.RecordID)(i.Ledger.Record(t.Context(), r.Payload.RecordID))
 		}
 	}
-	if creators != 1 {
-		t.Errorf("%d have made it", creators)
-	}
-	if opened[0].Database == nil {
-		t.Error("Create does not report the database")
-	}
+	must.Hold(t, creators == 1, "%d have made it", creators)
+	must.Hold(t, opened[0].Database != nil, "Create does not report the database")
 	c := machine()
 	wantKinds(t, c)
 	wantError(t, "made twice", fs.ErrExist, installation.Create(t.Context(), c))
@@ -138,16 +127,14 @@ func TestHalfMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			machine := machines(t)
 			c := machine()
-			succeeds(t, installation.Create(t.Context(), c))
+			must.Do(t, installation.Create(t.Context(), c))
 			execute(t, c.DB, undo...)
 			c = machine()
 			wantError(t, "half an installation", installation.ErrNone, errorOf(installation.Open(t.Context(), c)))
 			i, made, err := installation.OpenOrCreate(t.Context(), c)
-			if err != nil || !made {
-				t.Fatal(made, err)
-			}
+			must.Need(t, err == nil && made, "%v %v", made, err)
 			defer i.Close()
-			must(sealRequest(t, i, "r"))
+			get(sealRequest(t, i, "r"))
 			wantKinds(t, c)
 		})
 	}
@@ -167,12 +154,11 @@ func TestPartsOfADatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, i, machine := begun(t)
-			must(sealRequest(t, i, "r"))
+			get(sealRequest(t, i, "r"))
 			execute(t, c.DB, undo...)
 			for _, c := range []installation.Config{c, machine()} {
-				if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || errors.Is(err, installation.ErrNone) && name != "the last checkpoint" {
-					t.Errorf("%v", err)
-				}
+				_, _, err := installation.OpenOrCreate(t.Context(), c)
+				must.Hold(t, err != nil && (!errors.Is(err, installation.ErrNone) || name == "the last checkpoint"), "%v", err)
 			}
 		})
 	}
@@ -181,27 +167,24 @@ func TestPartsOfADatabase(t *testing.T) {
 // TestWrappingKeyIsNeeded: without the key, with another key, or with a key file that other users can read, nothing else happens.
 func TestWrappingKeyIsNeeded(t *testing.T) {
 	c, i, machine := begun(t)
-	must(sealRequest(t, i, "r"))
+	get(sealRequest(t, i, "r"))
 	refused := func(name, file string, want error, text string) {
 		t.Helper()
 		other := machine()
 		other.WrappingKey = file
 		_, _, err := installation.OpenOrCreate(t.Context(), other)
-		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if entries, _ := os.ReadDir(other.Dir); len(entries) > 0 {
-			t.Errorf("%s: it has left %v", name, entries)
-		}
+		must.Hold(t, err != nil && (want == nil || errors.Is(err, want)) && strings.Contains(err.Error(), text), "%s: %v", name, err)
+		entries, _ := os.ReadDir(other.Dir)
+		must.Hold(t, len(entries) <= 0, "%s: it has left %v", name, entries)
 	}
 	refused("none", "", installation.ErrNoWrappingKey, "")
 	refused("not there", filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "wrapping key")
 	refused("another", wrappingKey(t), filestore.ErrOtherKey, "secret")
 	broken := wrappingKey(t)
-	succeeds(t, os.WriteFile(broken, []byte("nothing"), 0o600))
+	must.Do(t, os.WriteFile(broken, []byte("nothing"), 0o600))
 	refused("broken", broken, nil, "line 1")
 	if runtime.GOOS != "windows" {
-		succeeds(t, os.Chmod(c.WrappingKey, 0o644))
+		must.Do(t, os.Chmod(c.WrappingKey, 0o644))
 		refused("one that others can read", c.WrappingKey, nil, "0644")
 	}
 }
@@ -209,70 +192,62 @@ func TestWrappingKeyIsNeeded(t *testing.T) {
 // TestRewrapWhileMachinesRun: a wrapping key is changed machine by machine, and every machine can always read its secrets.
 func TestRewrapWhileMachinesRun(t *testing.T) {
 	c, i, machine := begun(t)
-	must(sealRequest(t, i, "r"))
+	get(sealRequest(t, i, "r"))
 	both, late := machine(), machine()
 	both.WrappingKey = wrappingKey(t, c.WrappingKey)
 	changed := open(t, both)
-	first := must(sealRequest(t, changed, "r"))
-	draft := must(evidence.NewDraft(note()))
-	must(changed.Keys.Signers(t.Context(), draft.Role(), draft.Actor())) // made under the new key
-	if n, _, err := changed.Rewrap(t.Context(), func(int64) {}); err != nil || n < 3 {
-		t.Errorf("%d secrets, %v", n, err)
-	}
+	first := get(sealRequest(t, changed, "r"))
+	draft := get(evidence.NewDraft(note()))
+	get(changed.Keys.Signers(t.Context(), draft.Role(), draft.Actor())) // made under the new key
+	n, _, err := changed.Rewrap(t.Context(), func(int64) {})
+	must.Hold(t, err == nil && n >= 3, "%d secrets, %v", n, err)
 	newOnly := filepath.Join(t.TempDir(), "new.key")
-	lines := strings.SplitAfter(string(must(os.ReadFile(both.WrappingKey))), "\n")
-	succeeds(t, os.WriteFile(newOnly, []byte(strings.Join(lines[:2], "")), 0o600))
+	lines := strings.SplitAfter(string(get(os.ReadFile(both.WrappingKey))), "\n")
+	must.Do(t, os.WriteFile(newOnly, []byte(strings.Join(lines[:2], "")), 0o600))
 	late.WrappingKey = newOnly
-	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
-		t.Error("the agent has another key now")
-	}
+	r := get(sealRequest(t, open(t, late), "r"))
+	must.Hold(t, r.Payload.Signers[0] == first.Payload.Signers[0], "the agent has another key now")
 	wantError(t, "with the old key", filestore.ErrOtherKey, errorOf(installation.Open(t.Context(), c)))
-	if _, _, err := i.Rewrap(t.Context(), func(int64) {}); !errors.Is(err, filestore.ErrOtherKey) {
-		t.Errorf("with the old key: %v", err)
-	}
+	_, _, err = i.Rewrap(t.Context(), func(int64) {})
+	must.Hold(t, errors.Is(err, filestore.ErrOtherKey), "with the old key: %v", err)
 	folder, _ := made(t)
-	if _, _, err := open(t, folder).Rewrap(t.Context(), func(int64) {}); err == nil {
-		t.Error("a data folder has no wrapped secrets")
-	}
+	_, _, err = open(t, folder).Rewrap(t.Context(), func(int64) {})
+	must.Hold(t, err != nil, "a data folder has no wrapped secrets")
 }
 
 // TestDatabaseThatWasSetBack: a machine remembers the checkpoint that it has seen. A machine without one trusts the database, and says so.
 func TestDatabaseThatWasSetBack(t *testing.T) {
 	c, i, machine := begun(t)
-	must(sealRequest(t, i, "first"))
-	must(i.Ledger.Checkpoint(t.Context()))
+	get(sealRequest(t, i, "first"))
+	get(i.Ledger.Checkpoint(t.Context()))
 	other := machine()
 	second := open(t, other)
-	if i.Joined || !second.Joined {
-		t.Errorf("joined: %t, %t", i.Joined, second.Joined)
-	}
-	if again := open(t, other); again.Joined {
-		t.Error("joined twice")
-	}
+	must.Hold(t, !i.Joined && second.Joined, "joined: %t, %t", i.Joined, second.Joined)
+	again := open(t, other)
+	must.Hold(t, !again.Joined, "joined twice")
 	// A copy of the database in its present state, to which all go back later.
-	u := must(url.Parse(c.DB))
+	u := get(url.Parse(c.DB))
 	copied := strings.TrimPrefix(u.Path, "/") + "_copy"
 	copyDatabase(t, pgtest.Admin(t, c.DB), strings.TrimPrefix(u.Path, "/"), copied)
 	u.Path = "/" + copied
 
 	i = open(t, c)
-	must(sealRequest(t, i, "second"))
-	must(i.Ledger.Checkpoint(t.Context()))
+	get(sealRequest(t, i, "second"))
+	get(i.Ledger.Checkpoint(t.Context()))
 	c.DB, other.DB = u.String(), u.String()
 	wantError(t, "the machine that has seen the later checkpoint", ledger.ErrBehind, open(t, c).Ledger.CanAppend(t.Context()))
 	wantError(t, "the machine that has not seen it", nil, open(t, other).Ledger.CanAppend(t.Context()))
 	elsewhere := machine()
 	elsewhere.DB = pgtest.Database(t) + patiently
 	elsewhere.Dir = c.Dir // a machine that was there before, and a database that is empty
-	if _, _, err := installation.OpenOrCreate(t.Context(), elsewhere); err == nil {
-		t.Error("Create began a new log although this machine remembers another")
-	}
+	_, _, err := installation.OpenOrCreate(t.Context(), elsewhere)
+	must.Hold(t, err != nil, "Create began a new log although this machine remembers another")
 }
 
 // copyDatabase copies a database. No other connection may be open meanwhile.
 func copyDatabase(t *testing.T, admin, from, to string) {
 	t.Helper()
-	u := must(url.Parse(admin))
+	u := get(url.Parse(admin))
 	u.Path = "/postgres"
 	execute(t, u.String(), `ALTER DATABASE `+from+` ALLOW_CONNECTIONS false`,
 		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '`+from+`'`,
@@ -288,16 +263,13 @@ func TestEraseOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	r := sealApart(t, i, note(), "/prompt", "/metadata/user")
 	wantDisclosed(t, other, r, "/metadata/user", "/prompt")
-	must(other.Apart.Erase(t.Context(), order(r, "/prompt")))
+	get(other.Apart.Erase(t.Context(), order(r, "/prompt")))
 	wantDisclosed(t, i, r, "/metadata/user")
-	if _, err := i.Apart.Erase(t.Context(), order(r, "/prompt")); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	var n int
 	name := erasure.Name(r.Digest, "/prompt")
-	if err := i.Database.QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
-		t.Errorf("%d rows are left of it, %v", n, err)
-	}
+	err := i.Database.QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n)
+	must.Hold(t, err == nil && n == 0, "%d rows are left of it, %v", n, err)
 	wantKinds(t, c)
 }
 
@@ -308,15 +280,12 @@ func TestEraseCrashesOnAMachine(t *testing.T) {
 		r := sealApart(t, i, note(), "/prompt")
 		victim := open(t, c)
 		if !crash(victim, step, func() { victim.Apart.Erase(t.Context(), order(r, "/prompt")) }) {
-			if step < 5 {
-				t.Errorf("only %d steps", step)
-			}
+			must.Hold(t, step >= 5, "only %d steps", step)
 			break
 		}
 		other := open(t, machine())
-		if _, err := other.Apart.Erase(t.Context(), order(r, "/prompt")); err != nil {
-			t.Fatalf("after step %d: %v", step, err)
-		}
+		_, err := other.Apart.Erase(t.Context(), order(r, "/prompt"))
+		must.Need(t, err == nil, "after step %d: %v", step, err)
 		wantDisclosed(t, i, r)
 	}
 	wantKinds(t, machine())
@@ -327,16 +296,13 @@ func TestRotateOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	c := machine()
 	other := open(t, c)
-	before := must(sealRequest(t, i, "r"))
-	must(sealRequest(t, other, "r"))
-	succeeds(t, other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	after := must(sealRequest(t, i, "r"))
-	if after.Payload.Signers[0] == before.Payload.Signers[0] {
-		t.Error("a machine signed with the old key")
-	}
-	if r := must(sealRequest(t, other, "r")); r.Payload.Signers[0] != after.Payload.Signers[0] {
-		t.Error("two machines sign with two keys")
-	}
+	before := get(sealRequest(t, i, "r"))
+	get(sealRequest(t, other, "r"))
+	must.Do(t, other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	after := get(sealRequest(t, i, "r"))
+	must.Hold(t, after.Payload.Signers[0] != before.Payload.Signers[0], "a machine signed with the old key")
+	r := get(sealRequest(t, other, "r"))
+	must.Hold(t, r.Payload.Signers[0] == after.Payload.Signers[0], "two machines sign with two keys")
 	wantKinds(t, c)
 }
 
@@ -344,18 +310,15 @@ func TestRotateOnAnyMachine(t *testing.T) {
 func TestSettingsOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
-	succeeds(t, other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
-	if d, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
+	must.Do(t, other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
+	if d, err := i.Apart.Apart(t.Context(), get(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
 		t.Errorf("%v, %v", d, err)
 	}
 	list, err := i.Apart.Settings(t.Context())
-	if err != nil || len(list) != 1 {
-		t.Errorf("%v, %v", list, err)
-	}
-	succeeds(t, i.Apart.Unset(t.Context(), "nurse"))
-	if d, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 0 {
-		t.Errorf("%v, %v", d, err)
-	}
+	must.Hold(t, err == nil && len(list) == 1, "%v, %v", list, err)
+	must.Do(t, i.Apart.Unset(t.Context(), "nurse"))
+	d, err := other.Apart.Apart(t.Context(), get(evidence.NewDraft(note())))
+	must.Hold(t, err == nil && len(d.Apart()) == 0, "%v, %v", d, err)
 }
 
 // TestClaimsOnMachines: a trial is conducted on one machine at a time.
@@ -363,13 +326,13 @@ func TestClaimsOnMachines(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
 	_, release, err := i.Locks.Lock(t.Context(), "trial-1")
-	succeeds(t, err)
+	must.Do(t, err)
 	if _, _, err := other.Locks.Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
 		t.Error(err)
 	}
 	release()
 	_, release, err = other.Locks.Lock(t.Context(), "trial-1")
-	succeeds(t, err)
+	must.Do(t, err)
 	release()
 }
 
@@ -377,25 +340,20 @@ func TestClaimsOnMachines(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	folder, _ := made(t)
 	c := machines(t)()
-	password, _ := must(url.Parse(c.DB)).User.Password()
+	password, _ := get(url.Parse(c.DB)).User.Password()
 	for db, want := range map[string]string{"postgres:///jurat?host=/run/postgresql&password=p": "the database jurat", "postgres://": "the database",
 		"postgres://me:secret@db.example:5433/jurat?sslmode=require": "the database jurat on db.example:5433", "postgres://%": "the database"} {
-		if got := (installation.Config{DB: db}).Where(); got != want {
-			t.Errorf("%s is in %q, want %q", db, got, want)
-		}
+		must.Equal(t, (installation.Config{DB: db}).Where(), want, db)
 	}
-	if strings.Contains(c.Where(), password) || !strings.Contains(c.Where(), "127.0.0.1") {
-		t.Errorf("it is in %s", c.Where())
-	}
+	must.Hold(t, !strings.Contains(c.Where(), password) && strings.Contains(c.Where(), "127.0.0.1"), "it is in %s", c.Where())
 	mixed := c
 	mixed.Dir = folder.Dir
 	gone := c
 	gone.DB = strings.Replace(c.DB, "/test", "/none", 1)
 	for name, c := range map[string]installation.Config{"a data folder": mixed, "no database": gone, "no folder": {DB: c.DB, WrappingKey: c.WrappingKey},
 		"no URL": {Dir: c.Dir, DB: "jurat", WrappingKey: c.WrappingKey}} {
-		if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || strings.Contains(err.Error(), password) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, _, err := installation.OpenOrCreate(t.Context(), c)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), password), "%s: %v", name, err)
 	}
 }
 
@@ -409,15 +367,15 @@ type kept struct {
 
 func fillUp(t *testing.T, i *installation.Installation) kept {
 	t.Helper()
-	must(sealRequest(t, i, "r"))
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	k := kept{log: i.Ledger.Origin(), signer: must(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}
+	get(sealRequest(t, i, "r"))
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	k := kept{log: i.Ledger.Origin(), signer: get(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}
 	k.apart = sealApart(t, i, note(), "/prompt", "/metadata/user")
-	must(i.Apart.Erase(t.Context(), order(k.apart, "/prompt")))
-	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
+	get(i.Apart.Erase(t.Context(), order(k.apart, "/prompt")))
+	must.Do(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	for n := range 30 {
 		if n == 20 {
-			must(i.Ledger.Checkpoint(t.Context()))
+			get(i.Ledger.Checkpoint(t.Context()))
 		}
 		p := note()
 		p.AgentID = "agent-" + strconv.Itoa(n)
@@ -430,17 +388,13 @@ func fillUp(t *testing.T, i *installation.Installation) kept {
 func wantKept(t *testing.T, c installation.Config, k kept) {
 	t.Helper()
 	i := open(t, c)
-	if i.Ledger.Origin() != k.log {
-		t.Errorf("it is another log: %s", i.Ledger.Origin())
-	}
-	if r := must(sealRequest(t, i, "r")); r.Payload.Signers[0].KeyID != k.signer {
-		t.Errorf("it signs with %s, but signed with %s before", r.Payload.Signers[0].KeyID, k.signer)
-	}
+	must.Hold(t, i.Ledger.Origin() == k.log, "it is another log: %s", i.Ledger.Origin())
+	r := get(sealRequest(t, i, "r"))
+	must.Hold(t, r.Payload.Signers[0].KeyID == k.signer, "it signs with %s, but signed with %s before", r.Payload.Signers[0].KeyID, k.signer)
 	wantDisclosed(t, i, k.apart, "/metadata/user")
-	if d, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(d.Apart()) != 1 {
-		t.Errorf("its setting is gone: %v, %v", d, err)
-	}
-	must(i.Ledger.Checkpoint(t.Context()))
+	d, err := i.Apart.Apart(t.Context(), get(evidence.NewDraft(note())))
+	must.Hold(t, err == nil && len(d.Apart()) == 1, "its setting is gone: %v, %v", d, err)
+	get(i.Ledger.Checkpoint(t.Context()))
 	wantKinds(t, c)
 }
 
@@ -458,28 +412,22 @@ func TestMove(t *testing.T) {
 				c := from(t)
 				i := created(t, c)
 				k := fillUp(t, i)
-				succeeds(t, i.Close())
+				must.Do(t, i.Close())
 				copied := filepath.Join(t.TempDir(), "copy")
 				told := int64(0)
 				m, err := installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
-				if err != nil || told == 0 {
-					t.Fatal(told, err)
-				}
-				if m.Log != k.log || m.Size == 0 || m.Root == "" {
-					t.Errorf("%+v", m)
-				}
+				must.Need(t, err == nil && told != 0, "%v %v", told, err)
+				must.Hold(t, m.Log == k.log && m.Size != 0 && m.Root != "", "%+v", m)
 				target := to(t)
-				must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}))
+				get(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}))
 				wantKept(t, target, k)
-				if left, _ := filepath.Glob(filepath.Join(target.Dir, ".jurat-restore-*")); len(left) > 0 {
-					t.Errorf("it has left %v", left)
-				}
+				left, _ := filepath.Glob(filepath.Join(target.Dir, ".jurat-restore-*"))
+				must.Hold(t, len(left) <= 0, "it has left %v", left)
 				if target.DB == "" {
 					return
 				}
-				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
-					t.Error("restored over a later checkpoint that this machine has seen")
-				}
+				_, err = installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true})
+				must.Hold(t, err != nil, "restored over a later checkpoint that this machine has seen")
 				target.Dir = filepath.Join(t.TempDir(), "other")
 				wantError(t, "restored over an installation", fs.ErrExist, errorOf(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true})))
 			})
@@ -490,16 +438,14 @@ func TestMove(t *testing.T) {
 // TestBackupHasNoWrappingKey: a backup of a database does not contain the wrapping key, and is complete without it.
 func TestBackupHasNoWrappingKey(t *testing.T) {
 	c, i, _ := begun(t)
-	must(sealRequest(t, i, "r"))
+	get(sealRequest(t, i, "r"))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
-	secret := bytes.TrimSpace(bytes.SplitN(must(os.ReadFile(c.WrappingKey)), []byte("\n"), 2)[1])
-	if content := must(os.ReadFile(copied)); bytes.Contains(content, secret) || bytes.Count(content, []byte("PRIVATE KEY")) < 4 {
+	get(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
+	secret := bytes.TrimSpace(bytes.SplitN(get(os.ReadFile(c.WrappingKey)), []byte("\n"), 2)[1])
+	if content := get(os.ReadFile(copied)); bytes.Contains(content, secret) || bytes.Count(content, []byte("PRIVATE KEY")) < 4 {
 		t.Error("it contains the wrapping key, or lacks private keys")
 	}
-	if mode := must(os.Stat(copied)).Mode(); mode != 0o600 {
-		t.Errorf("it has mode %o", mode)
-	}
+	must.Equal(t, get(os.Stat(copied)).Mode(), 0o600, "it has mode")
 }
 
 // TestBackupOfADatabaseInUse: backups are whole that are made while machines seal, create keys for new actors and change
@@ -519,21 +465,19 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 				p.AgentID = "agent-" + strconv.Itoa(n) + "-" + strconv.Itoa(k/5)
 				sealApart(t, i, p, "/prompt")
 				if k%50 == 0 {
-					must(i.Ledger.Checkpoint(t.Context()))
+					get(i.Ledger.Checkpoint(t.Context()))
 				}
 				time.Sleep(10 * time.Millisecond) // otherwise everything that is sealed meanwhile is examined
 			}
 		})
 	}
 	for range 2 {
-		size := must(i.Ledger.Size(t.Context()))
+		size := get(i.Ledger.Size(t.Context()))
 		copied := filepath.Join(t.TempDir(), "copy")
-		m := must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
-		if m.Size < size {
-			t.Errorf("%d records, but %d were acknowledged before", m.Size, size)
-		}
+		m := get(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
+		must.Hold(t, m.Size >= size, "%d records, but %d were acknowledged before", m.Size, size)
 		restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-		must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
+		get(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
 	}
 }
 
@@ -543,9 +487,9 @@ func TestRestoreBrokenOff(t *testing.T) {
 	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i := created(t, folder)
 	k := fillUp(t, i)
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
+	get(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
 	for name, undo := range map[string][]string{
 		"before the checkpoint":  {`UPDATE jurat.head SET checkpoint = ''`},
 		"before the small files": {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files`},
@@ -555,13 +499,12 @@ func TestRestoreBrokenOff(t *testing.T) {
 			machine := machines(t)
 			c := machine()
 			order := installation.RestoreOrder{From: copied, NoneLater: true}
-			must(installation.Restore(t.Context(), c, order))
+			get(installation.Restore(t.Context(), c, order))
 			execute(t, c.DB, undo...)
 			c = machine()
-			if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "restore") {
-				t.Errorf("half an installation: %v", err)
-			}
-			must(installation.Restore(t.Context(), c, order))
+			_, _, err := installation.OpenOrCreate(t.Context(), c)
+			must.Hold(t, err != nil && strings.Contains(err.Error(), "restore"), "half an installation: %v", err)
+			get(installation.Restore(t.Context(), c, order))
 			wantKept(t, c, k)
 		})
 	}
@@ -572,18 +515,16 @@ func TestRestoreReadsOnce(t *testing.T) {
 	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i := created(t, folder)
 	k := fillUp(t, i)
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
+	get(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
 	c := machines(t)()
-	must(installation.Restore(t.Context(), c, installation.RestoreOrder{From: copied, NoneLater: true, Progress: func(_, _ int64) {
-		if examined := must(filepath.Glob(filepath.Join(c.Dir, ".jurat-restore-*", "checkpoint"))); len(examined) > 0 {
-			succeeds(t, os.Truncate(copied, 0))
+	get(installation.Restore(t.Context(), c, installation.RestoreOrder{From: copied, NoneLater: true, Progress: func(_, _ int64) {
+		if examined := get(filepath.Glob(filepath.Join(c.Dir, ".jurat-restore-*", "checkpoint"))); len(examined) > 0 {
+			must.Do(t, os.Truncate(copied, 0))
 		}
 	}}))
-	if len(must(os.ReadFile(copied))) > 0 {
-		t.Error("nothing was examined")
-	}
+	must.Hold(t, len(get(os.ReadFile(copied))) <= 0, "nothing was examined")
 	wantKept(t, c, k)
 }
 
@@ -591,16 +532,14 @@ func TestRestoreReadsOnce(t *testing.T) {
 // records.
 func TestRestoreOlderToDatabase(t *testing.T) {
 	c, i, machine := begun(t)
-	must(sealRequest(t, i, "r"))
+	get(sealRequest(t, i, "r"))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
-	must(sealRequest(t, i, "r"))
-	later := must(i.Ledger.Checkpoint(t.Context()))
+	get(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
+	get(sealRequest(t, i, "r"))
+	later := get(i.Ledger.Checkpoint(t.Context()))
 	target := machines(t)()
-	r := must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, Checkpoint: later}))
-	if r.Missing != 1 || r.Known != 2 {
-		t.Errorf("%+v", r)
-	}
+	r := get(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, Checkpoint: later}))
+	must.Hold(t, r.Missing == 1 && r.Known == 2, "%+v", r)
 	wantError(t, "error", ledger.ErrBehind, open(t, target).Ledger.CanAppend(t.Context()))
-	succeeds(t, open(t, machine()).Ledger.CanAppend(t.Context()))
+	must.Do(t, open(t, machine()).Ledger.CanAppend(t.Context()))
 }

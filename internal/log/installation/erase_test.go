@@ -30,6 +30,7 @@ import (
 	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 )
 
@@ -44,9 +45,9 @@ func note() evidence.Payload {
 
 func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, apart ...string) *evidence.Record {
 	t.Helper()
-	d := must(evidence.NewDraft(p))
-	signers := must(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
-	return must(i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers))
+	d := get(evidence.NewDraft(p))
+	signers := get(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
+	return get(i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers))
 }
 
 var withRecord struct {
@@ -59,9 +60,9 @@ func sealed(t *testing.T) (installation.Config, *installation.Installation, *evi
 	t.Helper()
 	c := withRecord.copied(t, func(t *testing.T, c installation.Config) {
 		i, _, err := installation.OpenOrCreate(t.Context(), c)
-		succeeds(t, err)
+		must.Do(t, err)
 		withRecord.record = sealApart(t, i, note(), "/prompt", "/metadata/user")
-		succeeds(t, i.Close())
+		must.Do(t, i.Close())
 	})
 	return c, open(t, c), withRecord.record
 }
@@ -73,7 +74,7 @@ func order(r *evidence.Record, pointers ...string) erasure.Order {
 // disclosed lists the members of a record that are still disclosed.
 func disclosed(t *testing.T, i *installation.Installation, r *evidence.Record) []string {
 	t.Helper()
-	with := must(i.Apart.Disclose(t.Context(), r, nil))
+	with := get(i.Apart.Disclose(t.Context(), r, nil))
 	pointers := []string{}
 	for _, d := range with.Disclosures {
 		pointers = append(pointers, d.Pointer)
@@ -83,9 +84,7 @@ func disclosed(t *testing.T, i *installation.Installation, r *evidence.Record) [
 
 func wantDisclosed(t *testing.T, i *installation.Installation, r *evidence.Record, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(append([]string{}, want...), disclosed(t, i, r)); diff != "" {
-		t.Errorf("disclosed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(append([]string{}, want...), disclosed(t, i, r)), "", "disclosed (-want +got):\n")
 }
 
 // acts lists the acts of erasure in the log.
@@ -93,7 +92,7 @@ func acts(t *testing.T, i *installation.Installation) []*operator.ErasureBody {
 	t.Helper()
 	var list []*operator.ErasureBody
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		succeeds(t, err)
+		must.Do(t, err)
 		if r.Payload.ActionType != evidence.Erasure {
 			continue
 		}
@@ -108,9 +107,7 @@ func acts(t *testing.T, i *installation.Installation) []*operator.ErasureBody {
 
 func wantActs(t *testing.T, i *installation.Installation, want ...*operator.ErasureBody) {
 	t.Helper()
-	if diff := cmp.Diff(want, acts(t, i)); diff != "" {
-		t.Errorf("acts (-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, acts(t, i)), "", "acts (-want +got):\n")
 }
 
 func body(r *evidence.Record, pointers ...string) *operator.ErasureBody {
@@ -120,92 +117,80 @@ func body(r *evidence.Record, pointers ...string) *operator.ErasureBody {
 func wantKinds(t *testing.T, c installation.Config, want ...fsck.Kind) []fsck.Damage {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	succeeds(t, err)
+	must.Do(t, err)
 	var got []fsck.Kind
 	for _, d := range damages {
 		got = append(got, d.Kind)
-		if d.Kind.Meaning() == "" {
-			t.Errorf("%s means nothing", d.Kind)
-		}
+		must.Hold(t, d.Kind.Meaning() != "", "%s means nothing", d.Kind)
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("damages (-want +got):\n%s\n%v", diff, damages)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, diff == "", "damages (-want +got):\n%s\n%v", diff, damages)
 	return damages
 }
 
 // wantProved verifies a record and a case file of its log, as it is disclosed now.
 func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) {
 	t.Helper()
-	trust := must(i.Trust(t.Context()))
-	with := must(i.Apart.Disclose(t.Context(), r, nil))
-	one := must(i.Ledger.ProveOne(t.Context(), with))
+	trust := get(i.Trust(t.Context()))
+	with := get(i.Apart.Disclose(t.Context(), r, nil))
+	one := get(i.Ledger.ProveOne(t.Context(), with))
 	if report := verify.Record(one, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 		t.Errorf("record %s: %+v", report.Outcome, report.Details)
 	}
 	all := []*evidence.Record{with}
 	for other, err := range i.Ledger.Records(t.Context(), 1) {
-		succeeds(t, err)
+		must.Do(t, err)
 		all = append(all, other.Record)
 	}
-	bundle := must(i.Ledger.Prove(t.Context(), all...))
-	doc := must(bundle.Marshal())
+	bundle := get(i.Ledger.Prove(t.Context(), all...))
+	doc := get(bundle.Marshal())
 	report, err := verify.File(doc, verify.Options{Trust: trust})
-	if err != nil || report.Outcome != verify.Proved {
-		t.Errorf("bundle: %v, %+v", err, report)
-	}
+	must.Hold(t, err == nil && report.Outcome == verify.Proved, "bundle: %v, %+v", err, report)
 }
 
 func TestErase(t *testing.T) {
 	c, i, r := sealed(t)
 	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
 	wantProved(t, i, r)
-	done := must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
+	done := get(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	act, err := i.Ledger.Record(t.Context(), done.Act)
-	if err != nil || act.Payload.ActionType != evidence.Erasure || !slices.Equal(done.Now, []string{"/prompt"}) {
-		t.Errorf("%+v, %v", done, err)
-	}
+	must.Hold(t, err == nil && act.Payload.ActionType == evidence.Erasure && slices.Equal(done.Now, []string{"/prompt"}), "%+v, %v", done, err)
 	wantDisclosed(t, i, r, "/metadata/user")
 	wantProved(t, i, r)
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
 	for range 2 { // with the same field, another field, and the same again
-		must(i.Apart.Erase(t.Context(), order(r, "/prompt", "/metadata/user")))
+		get(i.Apart.Erase(t.Context(), order(r, "/prompt", "/metadata/user")))
 	}
 	wantDisclosed(t, i, r)
 	wantProved(t, i, r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
-	if left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing")); err != nil || len(left) > 0 {
-		t.Errorf("%v are left, %v", left, err)
-	}
+	left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
+	must.Hold(t, err == nil && len(left) <= 0, "%v are left, %v", left, err)
 	values, keys := inTable(t, c)
-	if len(values) > 0 || strings.Trim(string(keys), "\x00") != "" {
-		t.Errorf("%v is left, and keys %x", values, keys)
-	}
+	must.Hold(t, len(values) <= 0 && strings.Trim(string(keys), "\x00") == "", "%v is left, and keys %x", values, keys)
 }
 
 // inTable returns the values that an installation has in its table, with their keys, and the whole file of keys.
 func inTable(t *testing.T, c installation.Config) (values []storage.Value, keys []byte) {
 	t.Helper()
 	table := sqlite.NewValues(c.Dir)
-	succeeds(t, table.Each(t.Context(), func(name string) error {
+	must.Do(t, table.Each(t.Context(), func(name string) error {
 		value, err := table.Read(t.Context(), name)
 		values = append(values, value)
 		return err
 	}))
-	succeeds(t, table.Close())
-	return values, must(os.ReadFile(keysFile(t, c)))
+	must.Do(t, table.Close())
+	return values, get(os.ReadFile(keysFile(t, c)))
 }
 
 func keysFile(t *testing.T, c installation.Config) string {
 	t.Helper()
-	files := must(filepath.Glob(filepath.Join(c.Dir, sqlite.KeysFolder, "*")))
-	if len(files) != 1 {
-		t.Fatal(files)
-	}
+	files := get(filepath.Glob(filepath.Join(c.Dir, sqlite.KeysFolder, "*")))
+	must.Need(t, len(files) == 1, "%v", files)
 	return files[0]
 }
 
@@ -215,7 +200,7 @@ func changeKey(t *testing.T, c installation.Config, name string, change func(key
 	values, keys := inTable(t, c)
 	at := slices.IndexFunc(values, func(v storage.Value) bool { return v.Name == name })
 	change(keys[bytes.Index(keys, values[at].Key):][:32])
-	succeeds(t, os.WriteFile(keysFile(t, c), keys, 0o600))
+	must.Do(t, os.WriteFile(keysFile(t, c), keys, 0o600))
 }
 
 func TestEraseRefuses(t *testing.T) {
@@ -241,9 +226,8 @@ func TestEraseRefuses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := i.Apart.Erase(t.Context(), tt.order)
-			if err == nil || !strings.Contains(err.Error(), tt.says) || tt.want != nil && !errors.Is(err, tt.want) {
-				t.Errorf("%v, want %v that says %q", err, tt.want, tt.says)
-			}
+			must.Hold(t, err != nil && strings.Contains(err.Error(), tt.says) && (tt.want == nil || errors.Is(err, tt.want)),
+				"%v, want %v that says %q", err, tt.want, tt.says)
 		})
 	}
 	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
@@ -272,9 +256,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 
 	done, err := i.Apart.Erase(t.Context(), order(r, "/prompt"))
 	var quoted *erasure.QuotedError
-	if !errors.As(err, &quoted) {
-		t.Fatalf("%v, want a QuotedError", err)
-	}
+	must.Need(t, errors.As(err, &quoted), "%v, want a QuotedError", err)
 	want := []string{plain.Payload.RecordID + " /response", escaped.Payload.RecordID + " /context", kept.Payload.RecordID + " /prompt",
 		part.Payload.RecordID + " /response part", name.Payload.RecordID + " /metadata"}
 	var got []string
@@ -284,24 +266,17 @@ func TestEraseNamesQuotes(t *testing.T) {
 			text += " part"
 		}
 		got = append(got, text)
-		if q.Actor != "nurse" || q.Role != evidence.RoleAgent || q.Reason != "" {
-			t.Errorf("%+v", q)
-		}
+		must.Hold(t, q.Actor == "nurse" && q.Role == evidence.RoleAgent && q.Reason == "", "%+v", q)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("quotes (-want +got):\n%s", diff)
-	}
-	if !slices.Equal(done.Quotes, quoted.Quotes) {
-		t.Errorf("%+v", done)
-	}
+	must.Equal(t, cmp.Diff(want, got), "", "quotes (-want +got):\n")
+	must.Hold(t, slices.Equal(done.Quotes, quoted.Quotes), "%+v", done)
 	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
 	wantActs(t, i)
 
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
-	if done, err = i.Apart.Erase(t.Context(), o); err != nil || len(done.Quotes) != len(want) || done.Act == "" {
-		t.Fatalf("%+v, %v", done, err)
-	}
+	done, err = i.Apart.Erase(t.Context(), o)
+	must.Need(t, err == nil && len(done.Quotes) == len(want) && done.Act != "", "%+v, %v", done, err)
 	wantDisclosed(t, i, r, "/metadata/user")
 	wantDisclosed(t, i, kept, "/prompt")
 	wantKinds(t, c)
@@ -310,9 +285,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 func TestEraseSaysWhatIsTooShort(t *testing.T) {
 	_, i, r := sealed(t)
 	done, err := i.Apart.Erase(t.Context(), order(r, "/prompt", "/metadata/user"))
-	if err != nil || !slices.Equal(done.TooShort, []string{"/metadata/user"}) {
-		t.Errorf("%+v, %v", done, err)
-	}
+	must.Hold(t, err == nil && slices.Equal(done.TooShort, []string{"/metadata/user"}), "%+v, %v", done, err)
 }
 
 // TestEraseWhatIsDamaged: an unreadable value cannot be searched for in other texts, but it can be erased.
@@ -320,19 +293,15 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
 	changeKey(t, c, erasure.Name(r.Digest, "/prompt"), func(key []byte) { key[0] ^= 1 })
 	wantError(t, "error", erasure.ErrDamaged, errorOf(i.Apart.Disclose(t.Context(), r, nil)))
-	if with, err := i.Apart.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
-		t.Errorf("%v: a damaged value that is withheld must not be an error", err)
-	}
+	with, err := i.Apart.Disclose(t.Context(), r, []string{"/prompt"})
+	must.Hold(t, err == nil && len(with.Disclosures) == 1, "%v: a damaged value that is withheld must not be an error", err)
 	wantKinds(t, c, fsck.DamageApartChanged)
 	var quoted *erasure.QuotedError
-	if _, err := i.Apart.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
-		t.Errorf("%v, want an error that the value cannot be searched for", err)
-	}
+	_, err = i.Apart.Erase(t.Context(), order(r, "/prompt"))
+	must.Hold(t, errors.As(err, &quoted) && quoted.Quotes[0].Reason != "", "%v, want an error that the value cannot be searched for", err)
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
-	if _, err := i.Apart.Erase(t.Context(), o); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(i.Apart.Erase(t.Context(), o))
 	wantKinds(t, c)
 }
 
@@ -369,20 +338,17 @@ func TestEraseCrashes(t *testing.T) {
 					wantKinds(t, c, fsck.DamageErasing)
 				}
 				if next != "open" || !sealed {
-					must(i.Apart.Erase(t.Context(), order(r, "/metadata/user", "/prompt")))
+					get(i.Apart.Erase(t.Context(), order(r, "/metadata/user", "/prompt")))
 				}
 				wantDisclosed(t, i, r)
 				wantActs(t, i, body(r, "/metadata/user", "/prompt"))
 				wantProved(t, i, r)
 				wantKinds(t, c)
-				if left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing")); err != nil || len(left) > 0 {
-					t.Errorf("%v are left, %v", left, err)
-				}
+				left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
+				must.Hold(t, err == nil && len(left) <= 0, "%v are left, %v", left, err)
 			})
 			if !crashed {
-				if n < 9 {
-					t.Errorf("there were only %d steps to crash after", n-1)
-				}
+				must.Hold(t, n >= 9, "there were only %d steps to crash after", n-1)
 				break
 			}
 		}
@@ -416,20 +382,18 @@ func TestEraseConcurrently(t *testing.T) {
 // TestErasedOnce: if another erasure has erased the same values first, an erasure does not become an act.
 func TestErasedOnce(t *testing.T) {
 	c, i, r := sealed(t)
-	must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
-	id := must(evidence.NewRecordID(time.Now(), nil))
-	succeeds(t, i.BeginErasure(t.Context(), r, id, "/prompt"))
+	get(i.Apart.Erase(t.Context(), order(r, "/prompt")))
+	id := get(evidence.NewRecordID(time.Now(), nil))
+	must.Do(t, i.BeginErasure(t.Context(), r, id, "/prompt"))
 	done, err := open(t, c).Apart.Erase(t.Context(), order(r, "/prompt"))
-	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
-		t.Errorf("%+v, %v", done, err)
-	}
+	must.Hold(t, err == nil && done.Act == "" && done.Before["/prompt"] != "", "%+v, %v", done, err)
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
 }
 
 func TestFsckOfWhatIsApart(t *testing.T) {
 	remove := func(t *testing.T, i *installation.Installation, r *evidence.Record) {
-		succeeds(t, i.Apart.Destroy(t.Context(), r.Digest, "/prompt"))
+		must.Do(t, i.Apart.Destroy(t.Context(), r.Digest, "/prompt"))
 	}
 	tests := map[string]struct {
 		damage func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record)
@@ -442,26 +406,26 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			remove(t, i, r)
 		}, []fsck.Kind{fsck.DamageApartLost}},
 		"all values lost": {func(t *testing.T, c installation.Config, i *installation.Installation, _ *evidence.Record) {
-			succeeds(t, i.Close())
-			succeeds(t, os.Remove(filepath.Join(c.Dir, sqlite.ValuesFile)))
+			must.Do(t, i.Close())
+			must.Do(t, os.Remove(filepath.Join(c.Dir, sqlite.ValuesFile)))
 		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"all keys lost": {func(t *testing.T, c installation.Config, _ *installation.Installation, _ *evidence.Record) {
-			succeeds(t, os.RemoveAll(filepath.Join(c.Dir, "apart-keys")))
+			must.Do(t, os.RemoveAll(filepath.Join(c.Dir, "apart-keys")))
 		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"another value, well encrypted": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			remove(t, i, r)
 			other := new(*r)
 			other.Payload.SealedApart = []string{"/prompt"}
 			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
-			succeeds(t, i.Keep(t.Context(), other))
+			must.Do(t, i.Keep(t.Context(), other))
 			wantError(t, "disclosed", evidence.ErrDisclosure, errorOf(i.Apart.Disclose(t.Context(), r, nil)))
 		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			values, _ := inTable(t, c)
-			must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
+			get(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 			table := sqlite.NewValues(c.Dir)
-			succeeds(t, table.Add(t.Context(), slices.DeleteFunc(values, func(v storage.Value) bool { return v.Name != erasure.Name(r.Digest, "/prompt") })))
-			succeeds(t, table.Close())
+			must.Do(t, table.Add(t.Context(), slices.DeleteFunc(values, func(v storage.Value) bool { return v.Name != erasure.Name(r.Digest, "/prompt") })))
+			must.Do(t, table.Close())
 		}, []fsck.Kind{fsck.DamageNotErased}},
 		"a damaged page": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			pointer := r.Payload.SealedApart[0]
@@ -471,14 +435,13 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			o.DespiteQuotes = true
 			wantError(t, "a key is destroyed that cannot be found", storage.ErrDamaged, errorOf(other.Apart.Erase(t.Context(), o)))
 			wantActs(t, other)
-			if _, err := other.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) || !strings.Contains(err.Error(), pointer) {
-				t.Errorf("the damaged text: %v", err)
-			}
+			_, err := other.Apart.Disclose(t.Context(), r, nil)
+			must.Hold(t, errors.Is(err, erasure.ErrDamaged) && strings.Contains(err.Error(), pointer), "the damaged text: %v", err)
 		}, []fsck.Kind{fsck.DamageApart, fsck.DamageApartChanged, fsck.DamageApartChanged}},
 		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			other := new(*r)
 			other.Digest = evidence.DigestOf(nil)
-			succeeds(t, i.Keep(t.Context(), other))
+			must.Do(t, i.Keep(t.Context(), other))
 		}, []fsck.Kind{fsck.DamageOrphan, fsck.DamageOrphan}},
 	}
 	for name, tt := range tests {
@@ -487,9 +450,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			wantKinds(t, c)
 			tt.damage(t, c, i, r)
 			for _, d := range wantKinds(t, c, tt.want...) {
-				if d.Kind.Harmless() != (d.Kind == fsck.DamageOrphan) {
-					t.Errorf("%s harmless: %v", d.Kind, d.Kind.Harmless())
-				}
+				must.Hold(t, d.Kind.Harmless() == (d.Kind == fsck.DamageOrphan), "%s harmless: %v", d.Kind, d.Kind.Harmless())
 			}
 		})
 	}
@@ -499,27 +460,25 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 func damageTable(t *testing.T, c installation.Config, i *installation.Installation) {
 	t.Helper()
 	table := filepath.Join(c.Dir, sqlite.ValuesFile)
-	succeeds(t, i.Close())
-	content := must(os.ReadFile(table))
+	must.Do(t, i.Close())
+	content := get(os.ReadFile(table))
 	for page := range slices.Chunk(content[8192:], 8192) {
 		if page[0] == 13 { // a leaf of a table: see SQLite's file format
 			clear(page)
 		}
 	}
-	succeeds(t, os.WriteFile(table, content, 0o600))
+	must.Do(t, os.WriteFile(table, content, 0o600))
 }
 
 // TestErasedAgain: a value that a backup brought back is destroyed again, without a second act.
 func TestErasedAgain(t *testing.T) {
 	c, i, r := sealed(t)
-	must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
+	get(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	back := new(*r)
 	back.Payload.SealedApart = []string{"/prompt"}
-	succeeds(t, i.Keep(t.Context(), back))
+	must.Do(t, i.Keep(t.Context(), back))
 	done, err := i.Apart.Erase(t.Context(), order(r, "/prompt"))
-	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
-		t.Errorf("%+v, %v", done, err)
-	}
+	must.Hold(t, err == nil && done.Act == "" && done.Before["/prompt"] != "", "%+v, %v", done, err)
 	wantDisclosed(t, i, r, "/metadata/user")
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
@@ -527,33 +486,25 @@ func TestErasedAgain(t *testing.T) {
 
 func TestApartSettings(t *testing.T) {
 	c, i, _ := sealed(t)
-	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}))
+	must.Do(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}))
 	p := note()
 	p.AgentID = "../nurse"
-	d := must(evidence.NewDraft(p))
-	if got := must(i.Apart.Apart(t.Context(), d.SealingApart("/response"))).Apart(); !slices.Equal(got, []string{"/prompt", "/response"}) {
-		t.Error(got)
-	}
-	if got := must(i.Apart.Apart(t.Context(), draft(t))).Apart(); len(got) != 0 {
-		t.Errorf("of another actor: %v", got)
-	}
+	d := get(evidence.NewDraft(p))
+	got := get(i.Apart.Apart(t.Context(), d.SealingApart("/response"))).Apart()
+	must.Hold(t, slices.Equal(got, []string{"/prompt", "/response"}), "%v", got)
+	got = get(i.Apart.Apart(t.Context(), draft(t))).Apart()
+	must.Hold(t, len(got) == 0, "of another actor: %v", got)
 	for _, bad := range []erasure.Setting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
 		{Actor: "a", Pointers: []string{"/metadata"}}, {Actor: "a", Pointers: []string{"/metadata/"}}, {Actor: "a", Pointers: []string{"prompt"}}} {
-		if err := i.Apart.Set(t.Context(), bad); err == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
+		must.Say(t, i.Apart.Set(t.Context(), bad), "", bad)
 	}
 	files, err := filepath.Glob(filepath.Join(c.Dir, "apart", "settings", "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
+	must.Need(t, err == nil && len(files) == 1, "%v %v", files, err)
 	for _, text := range []string{"", "{}", `{"actor":"../nurse","pointers":[]}`, `{"actor":"../nurse","pointers":["/prompt","/prompt"]}`,
 		`{"actor":"../nurse","pointers":["/prompt"],"x":1}`, `{"actor":"other","pointers":["/prompt"]}`} {
-		succeeds(t, os.WriteFile(files[0], []byte(text), 0o600))
+		must.Do(t, os.WriteFile(files[0], []byte(text), 0o600))
 		// If a setting cannot be read, a value that it may want sealed apart must not be sealed openly.
-		if _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Refuse(t, files[0], text)(i.Apart.Apart(t.Context(), d))
 	}
 }
 
@@ -561,39 +512,33 @@ func TestApartSettings(t *testing.T) {
 // actor that seals apart itself must make the member provable as the setting says.
 func TestProvableSettings(t *testing.T) {
 	c, i, _ := sealed(t)
-	said := must(evidence.NewDraft(note()))
+	said := get(evidence.NewDraft(note()))
 	kinds := map[string]property.Kind{"/metadata/user": property.Text}
-	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}, Provable: kinds}))
-	if d := must(i.Apart.Apart(t.Context(), said)); !slices.Equal(d.Apart(), []string{"/metadata/user", "/prompt"}) || !maps.Equal(d.Provable(), kinds) {
+	must.Do(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}, Provable: kinds}))
+	if d := get(i.Apart.Apart(t.Context(), said)); !slices.Equal(d.Apart(), []string{"/metadata/user", "/prompt"}) || !maps.Equal(d.Provable(), kinds) {
 		t.Errorf("%v, %v", d.Apart(), d.Provable())
 	}
-	d := must(i.Apart.Apart(t.Context(), said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Date})))
-	if got := d.Provable()["/metadata/user"]; got != property.Date {
-		t.Errorf("what the draft asks for: %v", got)
-	}
+	d := get(i.Apart.Apart(t.Context(), said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Date})))
+	must.Equal(t, d.Provable()["/metadata/user"], property.Date, "what the draft asks for")
 
-	own := must(said.SealingApart("/metadata/user").Seal(signing(t)))
+	own := get(said.SealingApart("/metadata/user").Seal(signing(t)))
 	var field *evidence.FieldError
-	if _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload))); !errors.As(err, &field) || field.Field != "/metadata/user" {
+	if _, err := i.Apart.Apart(t.Context(), get(evidence.NewDraft(own.Payload))); !errors.As(err, &field) || field.Field != "/metadata/user" {
 		t.Errorf("sealed apart by the actor, and not provable: %v", err)
 	}
-	own = must(said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Text}).Seal(signing(t)))
-	if d = must(i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload)))); !slices.Equal(d.Apart(), []string{"/prompt"}) || len(d.Provable()) != 0 {
-		t.Errorf("made provable by the actor: %v, %v", d.Apart(), d.Provable())
-	}
+	own = get(said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Text}).Seal(signing(t)))
+	d = get(i.Apart.Apart(t.Context(), get(evidence.NewDraft(own.Payload))))
+	must.Hold(t, slices.Equal(d.Apart(), []string{"/prompt"}) && len(d.Provable()) == 0, "made provable by the actor: %v, %v", d.Apart(), d.Provable())
 
 	wantError(t, "unknown kind", property.ErrKind, i.Apart.Set(t.Context(), erasure.Setting{Actor: "a", Provable: map[string]property.Kind{"/metadata/b": "money"}}))
 	files, err := filepath.Glob(filepath.Join(c.Dir, "apart", "settings", "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
+	must.Need(t, err == nil && len(files) == 1, "%v %v", files, err)
 	for text, ok := range map[string]bool{`{"actor":"nurse","pointers":["/prompt"]}`: true,
 		`{"actor":"nurse","pointers":["/prompt"],"provable":{"/metadata/user":"text"}}`: false,
 		`{"actor":"nurse","pointers":["/prompt"],"provable":{"/prompt":"money"}}`:       false} {
-		succeeds(t, os.WriteFile(files[0], []byte(text), 0o600))
-		if s, err := i.Apart.SettingOf(t.Context(), "nurse"); (err == nil) != ok || ok && (len(s.Pointers) != 1 || len(s.Provable) != 0) {
-			t.Errorf("%s: %+v, %v", text, s, err)
-		}
+		must.Do(t, os.WriteFile(files[0], []byte(text), 0o600))
+		s, err := i.Apart.SettingOf(t.Context(), "nurse")
+		must.Hold(t, (err == nil) == ok && (!ok || len(s.Pointers) == 1 && len(s.Provable) == 0), "%s: %+v, %v", text, s, err)
 	}
 }
 
@@ -601,9 +546,9 @@ func TestProvableSettings(t *testing.T) {
 func signing(t *testing.T) evidence.Sealing {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
-	succeeds(t, err)
+	must.Do(t, err)
 	now := time.Now()
-	return evidence.Sealing{Signers: []evidence.Signer{must(evidence.NewSigner(key, nil))}, Time: now, RecordID: must(evidence.NewRecordID(now, nil))}
+	return evidence.Sealing{Signers: []evidence.Signer{get(evidence.NewSigner(key, nil))}, Time: now, RecordID: get(evidence.NewRecordID(now, nil))}
 }
 
 func TestModesOfWhatIsApart(t *testing.T) {
@@ -611,11 +556,11 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, i, r := sealed(t)
-	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
+	must.Do(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	crash(i, 1, func() { i.Apart.Erase(t.Context(), order(r, "/prompt")) })
 	seen := 0
 	for name := range disktest.Tree(t, c.Dir) {
-		info := must(os.Stat(filepath.Join(c.Dir, name)))
+		info := get(os.Stat(filepath.Join(c.Dir, name)))
 		if !strings.HasPrefix(name, "apart") {
 			continue
 		}
@@ -624,13 +569,9 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		if info.IsDir() {
 			want = 0o700
 		}
-		if mode := info.Mode().Perm(); mode != want {
-			t.Errorf("%s has mode %04o, want %04o", name, mode, want)
-		}
+		must.Equal(t, info.Mode().Perm(), want, name)
 	}
-	if seen < 10 {
-		t.Errorf("only %d files and folders", seen)
-	}
+	must.Hold(t, seen >= 10, "only %d files and folders", seen)
 }
 
 // TestEraseFinishedByAnother: a process that finishes an erasure late does not disturb a new erasure by another process.
@@ -641,11 +582,9 @@ func TestEraseFinishedByAnother(t *testing.T) {
 			return
 		}
 		other := open(t, c) // which finishes the erasure
-		if !crash(other, 2, func() { other.Apart.Erase(t.Context(), order(r, "/metadata/user")) }) {
-			t.Error("it did not crash after sealing its act")
-		}
+		must.Hold(t, crash(other, 2, func() { other.Apart.Erase(t.Context(), order(r, "/metadata/user")) }), "it did not crash after sealing its act")
 	})
-	must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
+	get(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	wantDisclosed(t, open(t, c), r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)

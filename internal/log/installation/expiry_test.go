@@ -24,6 +24,7 @@ import (
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/log/lock"
 	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 )
 
 // old is how many records aYearAgo seals beside the named ones.
@@ -32,7 +33,7 @@ const old = 381
 // sealMany seals records. Every tenth is in a chain.
 func sealMany(t testing.TB, i *installation.Installation, n int) {
 	t.Helper()
-	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	signers := get(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	var wg sync.WaitGroup
 	for k := range 32 {
 		wg.Go(func() {
@@ -56,9 +57,9 @@ func sealMany(t testing.TB, i *installation.Installation, n int) {
 
 func entries(t testing.TB, i *installation.Installation) (all []string) {
 	t.Helper()
-	size := must(i.Ledger.Size(t.Context()))
+	size := get(i.Ledger.Size(t.Context()))
 	for e, err := range i.Ledger.Entries(t.Context(), 0, size) {
-		succeeds(t, err)
+		must.Do(t, err)
 		all = append(all, string(e))
 	}
 	return all
@@ -74,13 +75,12 @@ type pattern struct {
 func (p *pattern) copied(t *testing.T, make func(t *testing.T, c installation.Config)) installation.Config {
 	t.Helper()
 	p.once.Do(func() {
-		p.dir = must(os.MkdirTemp("", "jurat-pattern-"))
+		p.dir = get(os.MkdirTemp("", "jurat-pattern-"))
 		make(t, installation.Config{Dir: filepath.Join(p.dir, "data")})
 	})
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if out, err := exec.Command("cp", "-a", filepath.Join(p.dir, "data"), c.Dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("cp", "-a", filepath.Join(p.dir, "data"), c.Dir).CombinedOutput()
+	must.Need(t, err == nil, "%v: %s", err, out)
 	return c
 }
 
@@ -93,16 +93,16 @@ func sealAYearAgo(t *testing.T, c installation.Config) {
 	then := time.Now().AddDate(-1, 0, 0)
 	c.Now = func() time.Time { return then }
 	past, _, err := installation.OpenOrCreate(t.Context(), c)
-	succeeds(t, err)
+	must.Do(t, err)
 	sealed := func(text string, apart ...string) *evidence.Record {
-		d := must(evidence.ParseDraft([]byte(text)))
-		return must(past.Ledger.Seal(t.Context(), d.SealingApart(apart...), must(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))))
+		d := get(evidence.ParseDraft([]byte(text)))
+		return get(past.Ledger.Seal(t.Context(), d.SealingApart(apart...), get(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))))
 	}
 	const frame = `{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"the parcel of Anna","response":"r","parameters":{}%s}`
 	yearOld.alone, yearOld.apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
 	yearOld.chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
 	sealMany(t, past, old)
-	succeeds(t, past.Close())
+	must.Do(t, past.Close())
 }
 
 // aYearAgo returns an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a
@@ -121,9 +121,8 @@ func expireOrder() installation.ExpiryOrder {
 
 func wantExpired(t *testing.T, i *installation.Installation, r *evidence.Record) {
 	t.Helper()
-	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); !errors.Is(err, ledger.ErrExpired) || errors.Is(err, ledger.ErrNotFound) {
-		t.Errorf("record %s: %v", r.Payload.RecordID, err)
-	}
+	_, err := i.Ledger.Record(t.Context(), r.Payload.RecordID)
+	must.Hold(t, errors.Is(err, ledger.ErrExpired) && !errors.Is(err, ledger.ErrNotFound), "record %s: %v", r.Payload.RecordID, err)
 }
 
 func wantThere(t *testing.T, i *installation.Installation, r *evidence.Record) {
@@ -145,9 +144,9 @@ func opens(ctx context.Context, i *installation.Installation, r *evidence.Record
 // marks are bytes of what old records are stored as, which is compressed.
 func marks(t *testing.T, c installation.Config) (list [][]byte) {
 	t.Helper()
-	s := must(sqlite.Open(t.Context(), filepath.Join(c.Dir, installation.DatabaseFile)))
+	s := get(sqlite.Open(t.Context(), filepath.Join(c.Dir, installation.DatabaseFile)))
 	defer s.Close()
-	rows := must(s.Rows(t.Context(), 0, 1<<20))
+	rows := get(s.Rows(t.Context(), 0, 1<<20))
 	for n, r := range rows {
 		record, err := r.Record()
 		if err != nil || record.Payload.ActionType.ByOperator() || n%7 != 0 && len(record.Payload.SealedApart) == 0 {
@@ -155,9 +154,7 @@ func marks(t *testing.T, c installation.Config) (list [][]byte) {
 		}
 		list = append(list, r.Packed.Blob[len(r.Packed.Blob)/2:][:16], r.Packed.Blob[len(r.Packed.Blob)-16:])
 	}
-	if len(list) == 0 {
-		t.Fatal("there is nothing to look for")
-	}
+	must.Need(t, len(list) != 0, "there is nothing to look for")
 	return list
 }
 
@@ -166,9 +163,7 @@ func wantNoMarks(t *testing.T, dir string, marks [][]byte) {
 	t.Helper()
 	for path, content := range disktest.Files(t, dir) {
 		for n, mark := range marks {
-			if bytes.Contains(content, mark) {
-				t.Errorf("%s has mark %d of %d", path, n, len(marks))
-			}
+			must.Hold(t, !bytes.Contains(content, mark), "%s has mark %d of %d", path, n, len(marks))
 		}
 	}
 }
@@ -197,46 +192,36 @@ func TestExpire(t *testing.T) {
 	wantExpired(t, i, apart)
 	wantThere(t, i, chained)
 	wantThere(t, i, alone)
-	if opens(t.Context(), i, apart) {
-		t.Error("the text that was sealed apart can still be opened")
-	}
-	if _, err := i.Ledger.Record(t.Context(), apart.Payload.RecordID); err == nil || !strings.Contains(err.Error(), done.Act) {
-		t.Errorf("the error names no act: %v", err)
-	}
-	act := must(i.Ledger.Record(t.Context(), done.Act))
-	if body, err := operator.ReadExpiry(&act.Payload); err != nil || body.Count != done.Records || body.By != o.By || !cmp.Equal(body.Except, o.Except) {
-		t.Errorf("the act: %+v, %v", body, err)
-	}
+	must.Hold(t, !opens(t.Context(), i, apart), "the text that was sealed apart can still be opened")
+	must.Refuse(t, done.Act, "the error names no act")(i.Ledger.Record(t.Context(), apart.Payload.RecordID))
+	act := get(i.Ledger.Record(t.Context(), done.Act))
+	body, err := operator.ReadExpiry(&act.Payload)
+	must.Hold(t, err == nil && body.Count == done.Records && body.By == o.By && cmp.Equal(body.Except, o.Except), "the act: %+v, %v", body, err)
 	wantProved(t, i, act)
-	if diff := cmp.Diff(hashed, entries(t, i)[:len(hashed)]); diff != "" {
-		t.Errorf("entries (-before +after):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(hashed, entries(t, i)[:len(hashed)]), "", "entries (-before +after):\n")
 	wantWhole(t, c)
 	seen := int64(0)
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		succeeds(t, err)
+		must.Do(t, err)
 		seen++
 		wantProved(t, i, r.Record)
 	}
-	if size, err := i.Ledger.Size(t.Context()); err != nil || seen != size-done.Records {
-		t.Errorf("%d records of %d, %v", seen, size, err)
-	}
-	if done, err := i.Expire(t.Context(), o); err != nil || done.Records != 0 || done.Act != "" {
-		t.Errorf("a second time: %+v, %v", done, err)
-	}
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != 2 {
-		t.Errorf("%+v, %v", done, err)
-	}
+	size, err := i.Ledger.Size(t.Context())
+	must.Hold(t, err == nil && seen == size-done.Records, "%d records of %d, %v", seen, size, err)
+	done, err = i.Expire(t.Context(), o)
+	must.Hold(t, err == nil && done.Records == 0 && done.Act == "", "a second time: %+v, %v", done, err)
+	done, err = i.Expire(t.Context(), expireOrder())
+	must.Hold(t, err == nil && done.Records == 2, "%+v, %v", done, err)
 	wantExpired(t, i, chained)
 	wantExpired(t, i, alone)
 	wantError(t, "the chain", ledger.ErrExpired, errorOf(i.Ledger.Chain(t.Context(), "c-1")))
 	wantWhole(t, c)
 	wantNoMarks(t, c.Dir, there)
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
+	get(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
 	wantNoMarks(t, filepath.Dir(copied), there)
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
+	get(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
 	wantExpired(t, open(t, restored), alone)
 }
 
@@ -255,14 +240,12 @@ func TestExpireRefuses(t *testing.T) {
 	} {
 		o := expireOrder()
 		change(&o)
-		if done, err := i.Expire(t.Context(), o); err == nil {
-			t.Errorf("%s: %+v", name, done)
-		}
+		done, err := i.Expire(t.Context(), o)
+		must.Hold(t, err != nil, "%s: %+v", name, done)
 	}
 	// The records also claim times of a year ago, but the time stamps decide.
-	if done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
-		t.Errorf("stamped later than they claim: %+v, %v", done, err)
-	}
+	done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"})
+	must.Hold(t, err == nil && done.Records <= 0, "stamped later than they claim: %+v, %v", done, err)
 	wantThere(t, i, alone)
 }
 
@@ -270,18 +253,16 @@ func TestExpireRefuses(t *testing.T) {
 func TestExpireByAClockThatIsAhead(t *testing.T) {
 	c, i := anew(t)
 	sealMany(t, i, 20)
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	c.Now = func() time.Time { return time.Now().AddDate(1, 0, 0) }
 	i = open(t, c)
 	o := expireOrder()
 	o.Before = time.Now().AddDate(0, 0, 2)
-	if done, err := i.Expire(t.Context(), o); !errors.Is(err, installation.ErrTooYoung) || done.Records > 0 {
-		t.Errorf("removed by this machine's clock alone: %+v, %v", done, err)
-	}
+	done, err := i.Expire(t.Context(), o)
+	must.Hold(t, errors.Is(err, installation.ErrTooYoung) && done.Records <= 0, "removed by this machine's clock alone: %+v, %v", done, err)
 	sealMany(t, i, 1) // an authority confirms the time
-	if done, err := i.Expire(t.Context(), o); err != nil || done.Records == 0 {
-		t.Errorf("%+v, %v", done, err)
-	}
+	done, err = i.Expire(t.Context(), o)
+	must.Hold(t, err == nil && done.Records != 0, "%+v, %v", done, err)
 }
 
 // TestExpireCrash crashes after each step. Opening the installation completes what an act states.
@@ -291,18 +272,16 @@ func TestExpireCrash(t *testing.T) {
 		there := marks(t, c)
 		var err error
 		crashed := crash(i, n, func() { _, err = i.Expire(t.Context(), expireOrder()) })
-		succeeds(t, err)
+		must.Do(t, err)
 		i.After(func(string) {})
-		succeeds(t, i.Close())
+		must.Do(t, i.Close())
 		damages, _, err := installation.Fsck(t.Context(), c, nil)
 		for _, d := range damages {
-			if d.Kind != fsck.DamageNotExpired && d.Kind != fsck.DamageApartLost {
-				t.Errorf("after %d steps: %v", n, d)
-			}
+			must.Hold(t, d.Kind == fsck.DamageNotExpired || d.Kind == fsck.DamageApartLost, "after %d steps: %v", n, d)
 		}
-		succeeds(t, err)
+		must.Do(t, err)
 		i = open(t, c)
-		gone := must(i.Expired(t.Context()))
+		gone := get(i.Expired(t.Context()))
 		if gone == 0 {
 			wantThere(t, i, alone)
 		} else {
@@ -313,9 +292,7 @@ func TestExpireCrash(t *testing.T) {
 			t.Fatalf("after %d steps: %v", n, err)
 		}
 		wantExpired(t, i, alone)
-		if opens(t.Context(), i, apart) {
-			t.Errorf("after %d steps a text of an expired record can be opened", n)
-		}
+		must.Hold(t, !opens(t.Context(), i, apart), "after %d steps a text of an expired record can be opened", n)
 		if acts, err := i.Ledger.Chain(t.Context(), operator.ExpiryChain); err != nil || len(acts) != 1 {
 			t.Errorf("after %d steps %d acts, %v", n, len(acts), err)
 		}
@@ -335,14 +312,13 @@ func TestExpiredChainGoesOn(t *testing.T) {
 		t.Helper()
 		d, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{},"chain_id":"c-1"}`,
 			agent, evidence.FormatTime(time.Now())))
-		succeeds(t, err)
-		_, err = i.Ledger.Seal(t.Context(), d, must(i.Keys.Signers(t.Context(), evidence.RoleAgent, agent)))
+		must.Do(t, err)
+		_, err = i.Ledger.Seal(t.Context(), d, get(i.Keys.Signers(t.Context(), evidence.RoleAgent, agent)))
 		return err
 	}
-	if err := said(i, "mallory"); !errors.Is(err, ledger.ErrNotAdmitted) { // now this process knows the chain
-		t.Fatal(err)
-	}
-	must(i.Expire(t.Context(), expireOrder()))
+	err := said(i, "mallory")
+	must.Need(t, errors.Is(err, ledger.ErrNotAdmitted), "%v", err) // now this process knows the chain
+	get(i.Expire(t.Context(), expireOrder()))
 	wantExpired(t, i, chained)
 	for _, i := range []*installation.Installation{open(t, c), i} {
 		wantError(t, "another agent", ledger.ErrNotAdmitted, said(i, "mallory"))
@@ -363,12 +339,10 @@ func TestExpireInterruptedWhileItReclaims(t *testing.T) {
 			cancel()
 		}
 	})
-	if done, err := i.Expire(ctx, expireOrder()); !errors.Is(err, context.Canceled) || done.Records != old+3 {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != 0 || done.Act != "" {
-		t.Fatalf("%+v, %v", done, err)
-	}
+	done, err := i.Expire(ctx, expireOrder())
+	must.Need(t, errors.Is(err, context.Canceled) && done.Records == old+3, "%+v, %v", done, err)
+	done, err = i.Expire(t.Context(), expireOrder())
+	must.Need(t, err == nil && done.Records == 0 && done.Act == "", "%+v, %v", done, err)
 	wantNoMarks(t, c.Dir, there)
 }
 
@@ -403,20 +377,18 @@ func TestExpireKilled(t *testing.T) {
 	for _, step := range []string{"1", "4", "8"} {
 		c, i, alone, _, apart := aYearAgo(t)
 		there := marks(t, c)
-		child := exec.CommandContext(t.Context(), must(os.Executable()))
+		child := exec.CommandContext(t.Context(), get(os.Executable()))
 		child.Env = append(os.Environ(), expirerFolder+"="+c.Dir, "JURAT_TEST_STEP="+step)
 		child.Stderr = os.Stderr
-		succeeds(t, child.Start())
+		must.Do(t, child.Start())
 		sealMany(t, i, 20)
-		if err := child.Wait(); err == nil || child.ProcessState.Exited() {
-			t.Errorf("step %s: the process ended by itself: %v", step, err)
-		}
-		must(i.Expire(t.Context(), expireOrder()))
+		err := child.Wait()
+		must.Hold(t, err != nil && !child.ProcessState.Exited(), "step %s: the process ended by itself: %v", step, err)
+		get(i.Expire(t.Context(), expireOrder()))
 		wantExpired(t, i, alone)
 		wantExpired(t, i, apart)
-		if acts, err := i.Ledger.Chain(t.Context(), operator.ExpiryChain); err != nil || len(acts) != 1 {
-			t.Errorf("step %s: %d acts, %v", step, len(acts), err)
-		}
+		acts, err := i.Ledger.Chain(t.Context(), operator.ExpiryChain)
+		must.Hold(t, err == nil && len(acts) == 1, "step %s: %d acts, %v", step, len(acts), err)
 		wantWhole(t, c)
 		wantNoMarks(t, c.Dir, there)
 	}
@@ -425,14 +397,14 @@ func TestExpireKilled(t *testing.T) {
 // TestForgedExpiry: a record whose content was removed without an act is named, and so is an act that is about others.
 func TestForgedExpiry(t *testing.T) {
 	c, i, alone, _, _ := aYearAgo(t)
-	succeeds(t, i.Close())
-	s := must(sqlite.Open(t.Context(), filepath.Join(c.Dir, installation.DatabaseFile)))
-	row := must(s.ByRecordID(t.Context(), alone.Payload.RecordID))
+	must.Do(t, i.Close())
+	s := get(sqlite.Open(t.Context(), filepath.Join(c.Dir, installation.DatabaseFile)))
+	row := get(s.ByRecordID(t.Context(), alone.Payload.RecordID))
 	const act = "019b76da-a800-7af4-9dc1-0b1e7f1aa123"
-	left := must(row.ExpiredRow(act))
+	left := get(row.ExpiredRow(act))
 	brief := storage.StoredBrief{Index: row.Index, Line: []byte("{}")}
 	err := errors.Join(s.PutExpiring(t.Context(), act, []int64{row.Index}), s.Expire(t.Context(), act, []storage.Row{left}, []storage.StoredBrief{brief}), s.Close())
-	succeeds(t, err)
+	must.Do(t, err)
 	want := func(kinds ...fsck.Kind) {
 		t.Helper()
 		damages, _, err := installation.Fsck(t.Context(), c, nil)
@@ -440,13 +412,12 @@ func TestForgedExpiry(t *testing.T) {
 		for _, d := range damages {
 			got = append(got, d.Kind)
 		}
-		if diff := cmp.Diff(kinds, got); err != nil || diff != "" {
-			t.Errorf("%v (-want +got):\n%s\n%v", err, diff, damages)
-		}
+		diff := cmp.Diff(kinds, got)
+		must.Hold(t, err == nil && diff == "", "%v (-want +got):\n%s\n%v", err, diff, damages)
 	}
 	want(fsck.DamageExpired)
 	i = open(t, c)
-	must(i.Expire(t.Context(), expireOrder()))
+	get(i.Expire(t.Context(), expireOrder()))
 	want(fsck.DamageExpired)
 	changed(t, filepath.Join(c.Dir, installation.DatabaseFile), `INSERT INTO expiring (idx, act) VALUES (9223372036854775807, 'x')`)
 	want(fsck.DamageExpired)
@@ -459,14 +430,12 @@ func TestExpireTwice(t *testing.T) {
 	var once sync.Once
 	i.After(func(string) {
 		once.Do(func() {
-			if done, err := other.Expire(context.Background(), expireOrder()); !errors.Is(err, lock.ErrTaken) {
-				t.Errorf("%+v, %v", done, err)
-			}
+			done, err := other.Expire(context.Background(), expireOrder())
+			must.Hold(t, errors.Is(err, lock.ErrTaken), "%+v, %v", done, err)
 			wantError(t, "error", nil, other.FinishExpiry(context.Background()))
 		})
 	})
-	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != old+3 {
-		t.Errorf("%+v, %v", done, err)
-	}
+	done, err := i.Expire(t.Context(), expireOrder())
+	must.Hold(t, err == nil && done.Records == old+3, "%+v, %v", done, err)
 	wantWhole(t, c)
 }

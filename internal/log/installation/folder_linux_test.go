@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"jurat/internal/log/installation"
+	"jurat/internal/test/must"
 )
 
 // TestRemovedWorkingFolder checks the error for a relative data folder when the folder that it is relative to is gone: it names the folder
@@ -14,9 +15,7 @@ import (
 func TestRemovedWorkingFolder(t *testing.T) {
 	gone := t.TempDir()
 	t.Chdir(gone)
-	succeeds(t, os.Remove(gone))
+	must.Do(t, os.Remove(gone))
 	_, err := installation.Open(t.Context(), installation.Config{Dir: "data"})
-	if !errors.Is(err, installation.ErrNone) || !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is in data") {
-		t.Errorf("%v", err)
-	}
+	must.Hold(t, errors.Is(err, installation.ErrNone) && errors.Is(err, os.ErrNotExist) && strings.Contains(err.Error(), "is in data"), "%v", err)
 }

@@ -24,6 +24,7 @@ import (
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/ledger/fsck"
 	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 	"jurat/internal/web/find"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -34,21 +35,17 @@ func made(t *testing.T) (installation.Config, *evidence.Record) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, created, err := installation.OpenOrCreate(t.Context(), c)
-	succeeds(t, err)
-	if !created {
-		t.Fatal("there was one already")
-	}
+	must.Do(t, err)
+	must.Need(t, created, "there was one already")
 	r := seal(t, i)
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	return c, r
 }
 
 // wantError reports an error that is not the one that is wanted.
 func wantError(t *testing.T, what string, want, got error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	must.Hold(t, errors.Is(got, want), "%s: %v, want %v", what, got, want)
 }
 
 func errorOf[T any](_ T, err error) error { return err }
@@ -64,13 +61,13 @@ func anew(t *testing.T) (installation.Config, *installation.Installation) {
 func created(t *testing.T, c installation.Config) *installation.Installation {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	succeeds(t, err)
+	must.Do(t, err)
 	return i
 }
 
 func draft(t *testing.T) *evidence.Draft {
 	t.Helper()
-	d := must(evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z",
+	d := get(evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z",
 		Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)}))
 	return d
 }
@@ -78,14 +75,14 @@ func draft(t *testing.T) *evidence.Draft {
 func seal(t *testing.T, i *installation.Installation) *evidence.Record {
 	t.Helper()
 	d := draft(t)
-	signers := must(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
-	r := must(i.Ledger.Seal(t.Context(), d, signers))
-	return must(i.Ledger.ProveOne(t.Context(), r))
+	signers := get(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
+	r := get(i.Ledger.Seal(t.Context(), d, signers))
+	return get(i.Ledger.ProveOne(t.Context(), r))
 }
 
 func open(t *testing.T, c installation.Config) *installation.Installation {
 	t.Helper()
-	i := must(installation.Open(t.Context(), c))
+	i := get(installation.Open(t.Context(), c))
 	t.Cleanup(func() { wantError(t, "error", nil, i.Close()) })
 	return i
 }
@@ -98,14 +95,14 @@ func TestCreateInPlaces(t *testing.T) {
 		"with a slash at the end": func(_ *testing.T, root string) string { return filepath.Join(root, "data") + "/" },
 		"a link to an empty folder": func(t *testing.T, root string) string {
 			link := filepath.Join(root, "link")
-			succeeds(t, os.Symlink(mkdir(t, filepath.Join(root, "real")), link))
+			must.Do(t, os.Symlink(mkdir(t, filepath.Join(root, "real")), link))
 			return link
 		},
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
 			c := installation.Config{Dir: place(t, t.TempDir())}
-			succeeds(t, installation.Create(t.Context(), c))
+			must.Do(t, installation.Create(t.Context(), c))
 			open(t, c)
 		})
 	}
@@ -113,7 +110,7 @@ func TestCreateInPlaces(t *testing.T) {
 
 func mkdir(t *testing.T, dir string) string {
 	t.Helper()
-	succeeds(t, os.Mkdir(dir, 0o755))
+	must.Do(t, os.Mkdir(dir, 0o755))
 	return dir
 }
 
@@ -121,29 +118,22 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	root := t.TempDir()
 	full := mkdir(t, filepath.Join(root, "full"))
 	file := filepath.Join(full, "file")
-	succeeds(t, os.WriteFile(file, []byte("mine"), 0o600))
+	must.Do(t, os.WriteFile(file, []byte("mine"), 0o600))
 	before := disktest.Tree(t, root)
 	for _, dir := range []string{full, file} {
 		err := installation.Create(t.Context(), installation.Config{Dir: dir})
-		if err == nil || !strings.Contains(err.Error(), dir) {
-			t.Errorf("error %v, want one that names %s", err, dir)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), dir), "error %v, want one that names %s", err, dir)
 	}
-	if diff := cmp.Diff(before, disktest.Tree(t, root)); diff != "" {
-		t.Errorf("something was changed (-before +after):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(before, disktest.Tree(t, root)), "", "something was changed (-before +after):\n")
 }
 
 func TestCreateThatFailsLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := installation.Create(ended, installation.Config{Dir: filepath.Join(root, "data")}); err == nil {
-		t.Fatal("no error")
-	}
-	if diff := cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)); diff != "" {
-		t.Errorf("left over (-want +got):\n%s", diff)
-	}
+	err := installation.Create(ended, installation.Config{Dir: filepath.Join(root, "data")})
+	must.Need(t, err != nil, "no error")
+	must.Equal(t, cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)), "", "left over (-want +got):\n")
 }
 
 func TestCreateConcurrently(t *testing.T) {
@@ -162,13 +152,9 @@ func TestCreateConcurrently(t *testing.T) {
 			made++
 		}
 	}
-	if made != 1 {
-		t.Errorf("%d of %d made one: %v", made, creators, errs)
-	}
+	must.Hold(t, made == 1, "%d of %d made one: %v", made, creators, errs)
 	entries, err := os.ReadDir(root)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("found %v (%v), want the installation alone", entries, err)
-	}
+	must.Hold(t, err == nil && len(entries) == 1, "found %v (%v), want the installation alone", entries, err)
 	seal(t, open(t, c))
 }
 
@@ -191,24 +177,17 @@ func TestOpenOrCreateConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(logs) != 1 {
-		t.Errorf("found the logs %v, want one", logs)
-	}
+	must.Hold(t, len(logs) == 1, "found the logs %v, want one", logs)
 }
 
 func TestOpenWhereNoneIs(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{root, filepath.Join(root, "nowhere")} {
-		if _, err := installation.Open(t.Context(), installation.Config{Dir: dir}); !errors.Is(err, installation.ErrNone) {
-			t.Errorf("%s: %v, want ErrNone", dir, err)
-		}
-		if _, _, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil); !errors.Is(err, installation.ErrNone) {
-			t.Errorf("fsck %s: %v, want ErrNone", dir, err)
-		}
+		must.Fail(t, installation.ErrNone, dir)(installation.Open(t.Context(), installation.Config{Dir: dir}))
+		_, _, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil)
+		must.Hold(t, errors.Is(err, installation.ErrNone), "fsck %s: %v, want ErrNone", dir, err)
 	}
-	if diff := cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)); diff != "" {
-		t.Errorf("something was made:\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)), "", "something was made:\n")
 }
 
 // If one of these parts is lost or damaged, the installation does not open.
@@ -218,7 +197,7 @@ func TestOpenNamesWhatIsMissing(t *testing.T) {
 	for _, part := range append([]string{"keys", "authority"}, parts...) {
 		t.Run(part, func(t *testing.T) {
 			c, _ := made(t)
-			succeeds(t, os.RemoveAll(filepath.Join(c.Dir, part)))
+			must.Do(t, os.RemoveAll(filepath.Join(c.Dir, part)))
 			staysShut(t, c, part)
 		})
 	}
@@ -232,7 +211,7 @@ func TestOpenNamesWhatIsGarbled(t *testing.T) {
 			}
 			t.Run(part+" "+name, func(t *testing.T) {
 				c, _ := made(t)
-				succeeds(t, os.WriteFile(filepath.Join(c.Dir, part), []byte(text), 0o600))
+				must.Do(t, os.WriteFile(filepath.Join(c.Dir, part), []byte(text), 0o600))
 				staysShut(t, c, part)
 			})
 		}
@@ -249,46 +228,35 @@ func staysShut(t *testing.T, c installation.Config, part string) {
 			i.Close()
 			t.Fatal("it opens")
 		}
-		if !strings.Contains(err.Error(), filepath.Join(c.Dir, part)) || errors.Is(err, installation.ErrNone) {
-			t.Errorf("error %q, want one that names %s", err, part)
-		}
+		must.Hold(t, strings.Contains(err.Error(), filepath.Join(c.Dir, part)) && !errors.Is(err, installation.ErrNone),
+			"error %q, want one that names %s", err, part)
 	}
 	after := disktest.Tree(t, c.Dir)
 	for _, beside := range []string{"jurat.db-shm", "jurat.db-wal"} { // SQLite's own files
 		delete(before, beside)
 		delete(after, beside)
 	}
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("something was made (-before +after):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(before, after), "", "something was made (-before +after):\n")
 }
 
 // Without the published checkpoint, it is unknown whether the database was set back. The log can be read, but accepts no
 // records.
 func TestOpenWithoutPublishedCheckpoint(t *testing.T) {
 	c, r := made(t)
-	succeeds(t, os.Remove(filepath.Join(c.Dir, "checkpoint")))
+	must.Do(t, os.Remove(filepath.Join(c.Dir, "checkpoint")))
 	i := open(t, c)
-	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
-		t.Errorf("reading: %v", err)
-	}
+	must.Fail(t, nil, "reading")(i.Ledger.Record(t.Context(), r.Payload.RecordID))
 	wantError(t, "CanAppend", ledger.ErrBehind, i.Ledger.CanAppend(t.Context()))
 }
 
 func TestGarbledKeyIsNamed(t *testing.T) {
 	c, _ := made(t)
 	files, err := filepath.Glob(filepath.Join(c.Dir, "keys", "agent", "*.key"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("keys: %v, %v", files, err)
-	}
-	succeeds(t, os.WriteFile(files[0], []byte("{}\n"), 0o600))
+	must.Need(t, err == nil && len(files) == 1, "keys: %v, %v", files, err)
+	must.Do(t, os.WriteFile(files[0], []byte("{}\n"), 0o600))
 	i := open(t, c)
-	if _, err := i.Trust(t.Context()); err == nil || !strings.Contains(err.Error(), files[0]) {
-		t.Errorf("trust: %v, want an error that names %s", err, files[0])
-	}
-	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"); err == nil || !strings.Contains(err.Error(), files[0]) {
-		t.Errorf("signer: %v, want an error that names %s, and no new key", err, files[0])
-	}
+	must.Refuse(t, files[0], "trust")(i.Trust(t.Context()))
+	must.Refuse(t, files[0], "signer")(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 }
 
 func TestModes(t *testing.T) {
@@ -304,9 +272,7 @@ func TestModes(t *testing.T) {
 		case name == "checkpoint":
 			want = 0o644 // in a folder that is its owner's alone
 		}
-		if mode != want {
-			t.Errorf("%s has mode %v, want %v", name, mode, want)
-		}
+		must.Hold(t, mode == want, "%s has mode %v, want %v", name, mode, want)
 	}
 }
 
@@ -316,7 +282,7 @@ func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
 	}
 	for _, part := range []string{"log.key", "authority/authority.key"} {
 		c, _ := made(t)
-		succeeds(t, os.Chmod(filepath.Join(c.Dir, part), 0o640))
+		must.Do(t, os.Chmod(filepath.Join(c.Dir, part), 0o640))
 		staysShut(t, c, part)
 	}
 }
@@ -324,40 +290,30 @@ func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
 func TestTrust(t *testing.T) {
 	c, r := made(t)
 	i := open(t, c)
-	trusted := must(i.Trust(t.Context()))
-	doc := must(trusted.Marshal())
-	parsed := must(trust.Parse(doc))
-	again := must(parsed.Marshal())
-	if diff := cmp.Diff(string(doc), string(again)); diff != "" {
-		t.Errorf("parsed and written again (-first +second):\n%s", diff)
-	}
+	trusted := get(i.Trust(t.Context()))
+	doc := get(trusted.Marshal())
+	parsed := get(trust.Parse(doc))
+	again := get(parsed.Marshal())
+	must.Equal(t, cmp.Diff(string(doc), string(again)), "", "parsed and written again (-first +second):\n")
 	for _, key := range parsed.Keys {
-		if key.Custody != trust.ByOperator {
-			t.Errorf("key of %s: custody %s: this installation keeps it", key.Name, key.Custody)
-		}
+		must.Hold(t, key.Custody == trust.ByOperator, "key of %s: custody %s: this installation keeps it", key.Name, key.Custody)
 	}
 	report := verify.Record(r, verify.Options{Trust: parsed})
-	if report.Outcome != verify.Proved {
-		t.Errorf("outcome %s: %+v", report.Outcome, report.Guarantees)
-	}
-	if clock := report.Times[0].Clock; clock != trust.OperatorClock {
-		t.Errorf("the time is by the clock %q, want the operator's", clock)
-	}
-	if f := report.Of(verify.NonRepudiation); f.Status != verify.NotProved {
-		t.Errorf("non-repudiation is %s, although the operator keeps the key", f.Status)
-	}
+	must.Hold(t, report.Outcome == verify.Proved, "outcome %s: %+v", report.Outcome, report.Guarantees)
+	must.Equal(t, report.Times[0].Clock, trust.OperatorClock, "the time is by the clock")
+	f := report.Of(verify.NonRepudiation)
+	must.Hold(t, f.Status == verify.NotProved, "non-repudiation is %s, although the operator keeps the key", f.Status)
 }
 
 // The trust file of one installation proves nothing about another's records.
 func TestTrustOfAnotherInstallation(t *testing.T) {
 	_, r := made(t)
 	other, _ := made(t)
-	trusted := must(open(t, other).Trust(t.Context()))
+	trusted := get(open(t, other).Trust(t.Context()))
 	report := verify.Record(r, verify.Options{Trust: trusted})
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order} {
-		if f := report.Of(g); f.Status != verify.NotProved {
-			t.Errorf("%s: %s, want not proved: %s", g, f.Status, f.Reason)
-		}
+		f := report.Of(g)
+		must.Hold(t, f.Status == verify.NotProved, "%s: %s, want not proved: %s", g, f.Status, f.Reason)
 	}
 }
 
@@ -367,19 +323,16 @@ func TestAlgorithms(t *testing.T) {
 			continue // never a first key
 		}
 		c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Algorithm: algorithm}
-		succeeds(t, installation.Create(t.Context(), c))
-		if r := seal(t, open(t, c)); r.Payload.Signers[0].Algorithm != algorithm {
-			t.Errorf("signed with %s, want %s", r.Payload.Signers[0].Algorithm, algorithm)
-		}
+		must.Do(t, installation.Create(t.Context(), c))
+		r := seal(t, open(t, c))
+		must.Hold(t, r.Payload.Signers[0].Algorithm == algorithm, "signed with %s, want %s", r.Payload.Signers[0].Algorithm, algorithm)
 	}
 }
 
 func TestFsck(t *testing.T) {
 	c, _ := made(t)
 	damages, size, err := installation.Fsck(t.Context(), c, nil)
-	if err != nil || len(damages) != 0 || size != 1 {
-		t.Fatalf("damages %v in %d records, error %v; want a whole log of 1", damages, size, err)
-	}
+	must.Need(t, err == nil && len(damages) == 0 && size == 1, "damages %v in %d records, error %v; want a whole log of 1", damages, size, err)
 }
 
 // The log detects a checkpoint of another log. The further checks detect a time stamp of another authority.
@@ -398,14 +351,14 @@ func TestFsckFindsDamage(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text := must(os.ReadFile(from))
-	succeeds(t, os.WriteFile(to, text, 0o600))
+	text := get(os.ReadFile(from))
+	must.Do(t, os.WriteFile(to, text, 0o600))
 }
 
 func finds(t *testing.T, c installation.Config, kind fsck.Kind) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	succeeds(t, err)
+	must.Do(t, err)
 	for _, d := range damages {
 		if d.Kind == kind {
 			return
@@ -417,24 +370,22 @@ func finds(t *testing.T, c installation.Config, kind fsck.Kind) {
 // TestFolderThatOthersCanWrite: a folder into which other users could put keys is not opened, and the error says what to do.
 func TestFolderThatOthersCanWrite(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	succeeds(t, installation.Create(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
 	for _, part := range []string{"", "keys", "jurat.db", "log.key"} {
 		path := filepath.Join(c.Dir, part)
-		info := must(os.Stat(path))
+		info := get(os.Stat(path))
 		for _, more := range []os.FileMode{0o002, 0o020, 0o022} {
-			succeeds(t, os.Chmod(path, info.Mode().Perm()|more))
+			must.Do(t, os.Chmod(path, info.Mode().Perm()|more))
 			i, err := installation.Open(t.Context(), c)
-			if !errors.Is(err, installation.ErrOpen) || !strings.Contains(err.Error(), "chmod go-w "+path) {
-				t.Errorf("%s with %04o: %v", part, more, err)
-			}
+			must.Hold(t, errors.Is(err, installation.ErrOpen) && strings.Contains(err.Error(), "chmod go-w "+path), "%s with %04o: %v", part, more, err)
 			if i != nil {
 				i.Close()
 			}
 		}
-		succeeds(t, os.Chmod(path, info.Mode().Perm()))
+		must.Do(t, os.Chmod(path, info.Mode().Perm()))
 	}
-	i := must(installation.Open(t.Context(), c))
-	succeeds(t, i.Close())
+	i := get(installation.Open(t.Context(), c))
+	must.Do(t, i.Close())
 }
 
 // canary is the name of an agent that only expired records have.
@@ -443,8 +394,8 @@ const canary = "canary-agent-4711"
 // hits returns how many records have a text.
 func hits(t *testing.T, x *find.Index, text string) int {
 	t.Helper()
-	succeeds(t, x.Follow(t.Context(), nil))
-	found := must(x.Records(t.Context(), &find.Records{Text: find.Fold(text)}, find.Scope{All: true}, nil))
+	must.Do(t, x.Follow(t.Context(), nil))
+	found := get(x.Records(t.Context(), &find.Records{Text: find.Fold(text)}, find.Scope{All: true}, nil))
 	return len(found.Hits)
 }
 
@@ -452,13 +403,13 @@ func hits(t *testing.T, x *find.Index, text string) int {
 func seen(t *testing.T, i *installation.Installation, agent string, at time.Time) {
 	t.Helper()
 	body := observed.Whole([]byte("{}"), "application/json")
-	act := must(observed.Draft(observed.Act{Payload: evidence.Payload{AgentID: "tap", RequestID: "r", Timestamp: evidence.FormatTime(at), ChainID: "talk"},
+	act := get(observed.Draft(observed.Act{Payload: evidence.Payload{AgentID: "tap", RequestID: "r", Timestamp: evidence.FormatTime(at), ChainID: "talk"},
 		Observed: evidence.Observed{Began: evidence.FormatTime(at), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Path: "/v1", Status: 200, Ended: evidence.Complete},
 		Request:  body, Response: body})).Payload
 	gap := observed.Event{Event: observed.Gap, Reason: "disk full", Missed: []observed.Missed{{Agent: agent, Calls: 3, Minute: evidence.FormatTime(at)}}}
-	for _, p := range []evidence.Payload{act, must(gap.Payload("tap", evidence.FormatTime(at), "recorder/tap"))} {
-		signers := must(i.Keys.Signers(t.Context(), evidence.RoleRecorder, "tap"))
-		must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(p)), signers))
+	for _, p := range []evidence.Payload{act, get(gap.Payload("tap", evidence.FormatTime(at), "recorder/tap"))} {
+		signers := get(i.Keys.Signers(t.Context(), evidence.RoleRecorder, "tap"))
+		get(i.Ledger.Seal(t.Context(), get(evidence.NewDraft(p)), signers))
 	}
 }
 
@@ -466,58 +417,48 @@ func seen(t *testing.T, i *installation.Installation, agent string, at time.Time
 // free, while what else its chain has stays; what was sealed apart was never there.
 func TestExpiredLeavesTheIndex(t *testing.T) {
 	c, i, _, _, apart := aYearAgo(t)
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	then := time.Now().AddDate(-1, 0, 0)
 	past := c
 	past.Now = func() time.Time { return then }
 	i = open(t, past)
 	seen(t, i, canary, then)
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	i = open(t, c)
 	seen(t, i, "courier", time.Now())
 	path := filepath.Join(c.Dir, "find.db")
-	x := must(find.Open(t.Context(), i.Ledger, path))
+	x := get(find.Open(t.Context(), i.Ledger, path))
 	defer x.Close()
 	found(t, x, 2, 2)
-	if found, err := x.Records(t.Context(), &find.Records{Record: apart.Payload.RecordID}, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
-		t.Errorf("the record with what is sealed apart: %v, %v", found, err)
-	}
-	if !bytes.Contains(bytesOf(t, path), []byte(canary)) {
-		t.Error("the file does not have the name to begin with")
-	}
+	hidden, err := x.Records(t.Context(), &find.Records{Record: apart.Payload.RecordID}, find.Scope{All: true}, nil)
+	must.Hold(t, err == nil && len(hidden.Hits) == 1, "the record with what is sealed apart: %v, %v", hidden, err)
+	must.Hold(t, bytes.Contains(bytesOf(t, path), []byte(canary)), "the file does not have the name to begin with")
 	expire(t, i, "c-1", "recorder/tap", "talk")
 	found(t, x, 1, 2)
 	expire(t, i)
 	found(t, x, 0, 1)
-	if bytes.Contains(bytesOf(t, path), []byte(canary)) {
-		t.Error("the file still has the name of an agent whose records have expired")
-	}
+	must.Hold(t, !bytes.Contains(bytesOf(t, path), []byte(canary)), "the file still has the name of an agent whose records have expired")
 	again := filepath.Join(t.TempDir(), "again.db")
-	y := must(find.Open(t.Context(), i.Ledger, again))
+	y := get(find.Open(t.Context(), i.Ledger, again))
 	defer y.Close()
-	succeeds(t, y.Follow(t.Context(), nil))
-	if diff := cmp.Diff(inside(t, again), inside(t, path)); diff != "" {
-		t.Errorf("the file has other things than one that is made again (-again +file):\n%s", diff)
-	}
+	must.Do(t, y.Follow(t.Context(), nil))
+	must.Equal(t, cmp.Diff(inside(t, again), inside(t, path)), "", "the file has other things than one that is made again (-again +file):\n")
 }
 
 func expire(t *testing.T, i *installation.Installation, except ...string) {
 	t.Helper()
 	o := expireOrder()
 	o.Except = except
-	if done, err := i.Expire(t.Context(), o); err != nil || done.Records == 0 {
-		t.Fatal(done, err)
-	}
+	done, err := i.Expire(t.Context(), o)
+	must.Need(t, err == nil && done.Records != 0, "%v %v", done, err)
 }
 
 // found compares how many records are found with a text that only old records have, and how many agents the chain "talk" has, each of which a
 // recorder saw once and missed three times.
 func found(t *testing.T, x *find.Index, texts, agents int) {
 	t.Helper()
-	if n := hits(t, x, "of Anna"); n != texts {
-		t.Errorf("%d records are found, want %d", n, texts)
-	}
-	r := must(x.Recording(t.Context(), "talk"))
+	must.Equal(t, hits(t, x, "of Anna"), texts)
+	r := get(x.Recording(t.Context(), "talk"))
 	if r == nil || len(r.Agents) != agents || slices.Contains(r.Agents, canary) != (agents == 2) || r.Acts != int64(agents) || r.Records != int64(agents) || r.Missed != int64(3*agents) {
 		t.Errorf("of the chain %+v is left, want %d agents", r, agents)
 	}
@@ -526,20 +467,20 @@ func found(t *testing.T, x *find.Index, texts, agents int) {
 // bytesOf returns the file of a database and its write-ahead log.
 func bytesOf(t *testing.T, path string) []byte {
 	t.Helper()
-	return append(must(os.ReadFile(path)), must(os.ReadFile(path+"-wal"))...)
+	return append(get(os.ReadFile(path)), get(os.ReadFile(path+"-wal"))...)
 }
 
 // inside counts what an index has: records, notes, sums of chains, terms, how often these occur, and free pages.
 func inside(t *testing.T, path string) (counts []int64) {
 	t.Helper()
-	db := must(sql.Open("sqlite", path))
+	db := get(sql.Open("sqlite", path))
 	defer db.Close()
 	db.SetMaxOpenConns(1) // the table of terms is of one connection
-	must(db.Exec("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, words, row)"))
+	get(db.Exec("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, words, row)"))
 	for _, what := range []string{"count(*) FROM records", "count(*) FROM notes", "count(*) FROM chains", "sum(length(sum)) FROM chains", "count(*) FROM words_docsize",
 		"count(*) FROM temp.terms", "sum(doc) FROM temp.terms", "* FROM pragma_freelist_count"} {
 		var n int64
-		succeeds(t, db.QueryRow("SELECT "+what).Scan(&n))
+		must.Do(t, db.QueryRow("SELECT "+what).Scan(&n))
 		counts = append(counts, n)
 	}
 	return counts

@@ -9,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"database/sql"
 	"encoding/asn1"
-	"errors"
 	"math/big"
 	"net/url"
 	"os"
@@ -30,13 +29,14 @@ import (
 	"jurat/internal/log/keys"
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/ledger/fsck"
+	"jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
 
 var because = keys.Why{Reason: "because", By: "somebody"}
 
-func must[T any](v T, err error) T {
+func get[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -52,9 +52,9 @@ func ownKey(t *testing.T, second bool) (evidence.Signer, keys.OwnerKey) {
 		rand.Read(seed[:])
 		private = evidence.NewMLDSA65(&seed)
 	} else {
-		private = must(generate())
+		private = get(generate())
 	}
-	return must(evidence.NewSigner(private, nil)), keys.OwnerKey{Public: must(evidence.MarshalPublicKey(private.Public()))}
+	return get(evidence.NewSigner(private, nil)), keys.OwnerKey{Public: get(evidence.MarshalPublicKey(private.Public()))}
 }
 
 func generate() (crypto.Signer, error) {
@@ -75,7 +75,7 @@ const payload = `{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:
 // accept gives the installation a record that an owner has signed.
 func accept(t *testing.T, i *installation.Installation, signers ...evidence.Signer) (*evidence.Record, error) {
 	t.Helper()
-	r, err := i.Ledger.Accept(t.Context(), must(client.Sign([]byte(payload), signers...)))
+	r, err := i.Ledger.Accept(t.Context(), get(client.Sign([]byte(payload), signers...)))
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,10 @@ func accept(t *testing.T, i *installation.Installation, signers ...evidence.Sign
 
 func wantStatus(t *testing.T, i *installation.Installation, what string, r *evidence.Record, want map[verify.Guarantee]verify.Status) {
 	t.Helper()
-	report := verify.Record(r, verify.Options{Trust: must(i.Trust(t.Context()))})
+	report := verify.Record(r, verify.Options{Trust: get(i.Trust(t.Context()))})
 	for g, status := range want {
-		if f := report.Of(g); f.Status != status {
-			t.Errorf("%s: %s is %s, want %s: %s", what, g, f.Status, status, f.Reason)
-		}
+		f := report.Of(g)
+		must.Hold(t, f.Status == status, "%s: %s is %s, want %s: %s", what, g, f.Status, status, f.Reason)
 	}
 }
 
@@ -103,8 +102,8 @@ var (
 func TestOwnersKey(t *testing.T) {
 	i := fresh(t)
 	signer, key := ownKey(t, false)
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
-	r := must(accept(t, i, signer))
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
+	r := get(accept(t, i, signer))
 	wantStatus(t, i, "the owner's record", r, allProved)
 	wantError(t, "signers", keys.ErrOwner, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
 	wantError(t, "registering a second key of the operator", keys.ErrOwner, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil)))
@@ -112,9 +111,7 @@ func TestOwnersKey(t *testing.T) {
 	_, next := ownKey(t, false)
 	wantError(t, "another one registered", keys.ErrEvent, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because))
 	wantError(t, "registering one key for two actors", keys.ErrEvent, i.Keys.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because))
-	if err := i.Keys.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because); err == nil {
-		t.Error("a juror's key is registered")
-	}
+	must.Say(t, i.Keys.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because), "", "a juror's key is registered")
 	wantError(t, "without a reason", keys.ErrEvent, i.Keys.Register(t.Context(), evidence.RoleAgent, "b", []keys.OwnerKey{next}, time.Time{}, keys.Why{By: "w"}))
 }
 
@@ -124,20 +121,18 @@ func TestFromOperatorToOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := created(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq})
 			defer i.Close()
-			before := must(sealRequest(t, i, "r"))
-			before = must(i.Ledger.ProveOne(t.Context(), before))
+			before := get(sealRequest(t, i, "r"))
+			before = get(i.Ledger.ProveOne(t.Context(), before))
 			signer, key := ownKey(t, false)
 			given := []keys.OwnerKey{key}
 			wantError(t, "registered beside the operator's key", keys.ErrHeld, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
-			succeeds(t, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because))
-			r := must(accept(t, i, signer))
+			must.Do(t, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because))
+			r := get(accept(t, i, signer))
 			wantStatus(t, i, "the owner's record", r, allProved)
 			wantStatus(t, i, "the operator's record", before, byOperator)
 			wantError(t, "signers", keys.ErrOwner, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
-			for _, k := range must(i.Keys.Keys(t.Context())) {
-				if k.Role == evidence.RoleAgent {
-					t.Errorf("the private key is still in %s", k.File)
-				}
+			for _, k := range get(i.Keys.Keys(t.Context())) {
+				must.Hold(t, k.Role != evidence.RoleAgent, "the private key is still in %s", k.File)
 			}
 		})
 	}
@@ -150,34 +145,29 @@ func TestRotation(t *testing.T) {
 			c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq}
 			i := created(t, c)
 			defer i.Close()
-			old := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
-			first := must(sealRequest(t, i, "r"))
+			old := get(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
+			first := get(sealRequest(t, i, "r"))
 			for range 2 {
-				succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because))
+				must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because))
 			}
-			second := must(sealRequest(t, i, "r"))
-			if second.Payload.Signers[0].Algorithm != evidence.Ed25519 || len(second.Payload.Signers) != len(old) {
-				t.Errorf("signed with %v", second.Payload.Signers)
-			}
+			second := get(sealRequest(t, i, "r"))
+			must.Hold(t, second.Payload.Signers[0].Algorithm == evidence.Ed25519 && len(second.Payload.Signers) == len(old),
+				"signed with %v", second.Payload.Signers)
 			for what, r := range map[string]*evidence.Record{"before": first, "after": second} {
-				wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
+				wantStatus(t, i, what, get(i.Ledger.ProveOne(t.Context(), r)), byOperator)
 			}
-			wantError(t, "sealed with a copy of the old keys", keys.ErrEnded, errorOf(i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old)))
-			trusted := must(i.Trust(t.Context()))
+			wantError(t, "sealed with a copy of the old keys", keys.ErrEnded, errorOf(i.Ledger.Seal(t.Context(), get(evidence.ParseDraft([]byte(payload))), old)))
+			trusted := get(i.Trust(t.Context()))
 			for _, s := range first.Payload.Signers {
-				if k := trusted.Key(s.KeyID); k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
-					t.Errorf("the trust file says of the old key %+v", k)
-				}
+				k := trusted.Key(s.KeyID)
+				must.Hold(t, !k.NotAfter.IsZero() && len(k.With) == len(old)-1 && k.WithFrom.IsZero(), "the trust file says of the old key %+v", k)
 			}
 			for _, s := range second.Payload.Signers {
-				if k := trusted.Key(s.KeyID); !k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
-					t.Errorf("the trust file says of the new key %+v", k)
-				}
+				k := trusted.Key(s.KeyID)
+				must.Hold(t, k.NotAfter.IsZero() && len(k.With) == len(old)-1 && k.WithFrom.IsZero(), "the trust file says of the new key %+v", k)
 			}
 			damages, _, err := installation.Fsck(t.Context(), c, nil)
-			if err != nil || len(damages) > 0 {
-				t.Errorf("fsck: %v, %v", damages, err)
-			}
+			must.Hold(t, err == nil && len(damages) <= 0, "fsck: %v, %v", damages, err)
 		})
 	}
 }
@@ -186,33 +176,31 @@ func TestRotation(t *testing.T) {
 // as any other second key, also before and after a rotation.
 func TestSecondKeyAfterRotation(t *testing.T) {
 	i := fresh(t)
-	must(sealRequest(t, i, "r"))
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	alone := must(sealRequest(t, i, "r"))
-	second := must(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
-	both := must(sealRequest(t, i, "r"))
+	get(sealRequest(t, i, "r"))
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	alone := get(sealRequest(t, i, "r"))
+	second := get(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
+	both := get(sealRequest(t, i, "r"))
 	demand := func(what string) {
 		t.Helper()
-		trusted := must(i.Trust(t.Context()))
+		trusted := get(i.Trust(t.Context()))
 		first := trusted.Key(alone.Payload.Signers[0].KeyID)
-		if len(first.With) != 1 || first.With[0] != second.KeyID || !first.WithFrom.Equal(second.Created.Add(keys.Settling)) {
-			t.Errorf("%s: the first key signs with %v from %v", what, first.With, first.WithFrom)
-		}
+		must.Hold(t, len(first.With) == 1 && first.With[0] == second.KeyID && first.WithFrom.Equal(second.Created.Add(keys.Settling)),
+			"%s: the first key signs with %v from %v", what, first.With, first.WithFrom)
 		if k := trusted.Key(second.KeyID); len(k.With) != 1 || k.With[0] != first.KeyID || !k.WithFrom.IsZero() {
 			t.Errorf("%s: the second key signs with %v from %v", what, k.With, k.WithFrom)
 		}
 		for _, r := range []*evidence.Record{alone, both} {
-			wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
+			wantStatus(t, i, what, get(i.Ledger.ProveOne(t.Context(), r)), byOperator)
 		}
 	}
 	demand("before")
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	demand("after")
-	last := must(sealRequest(t, i, "r"))
+	last := get(sealRequest(t, i, "r"))
 	for _, s := range last.Payload.Signers {
-		if k := must(i.Trust(t.Context())).Key(s.KeyID); len(k.With) != 1 || !k.WithFrom.IsZero() {
-			t.Errorf("the new key: %+v", k)
-		}
+		k := get(i.Trust(t.Context())).Key(s.KeyID)
+		must.Hold(t, len(k.With) == 1 && k.WithFrom.IsZero(), "the new key: %+v", k)
 	}
 }
 
@@ -221,20 +209,20 @@ func TestPairOfAnOwner(t *testing.T) {
 	i := fresh(t)
 	first, firstKey := ownKey(t, false)
 	second, secondKey := ownKey(t, true)
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because))
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because))
 	wantError(t, "adding a first key to a second one that has signed alone", keys.ErrPair, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because))
-	succeeds(t, i.Keys.Retire(t.Context(), second.Info().KeyID, because))
+	must.Do(t, i.Keys.Retire(t.Context(), second.Info().KeyID, because))
 	second, secondKey = ownKey(t, true)
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
-	r := must(accept(t, i, first, second))
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
+	r := get(accept(t, i, first, second))
 	wantStatus(t, i, "both", r, allProved)
 	wantError(t, "the first alone", keys.ErrIncomplete, errorOf(accept(t, i, first)))
 	nextFirst, nextFirstKey := ownKey(t, false)
 	nextSecond, nextSecondKey := ownKey(t, true)
 	wantError(t, "one of two", keys.ErrPair, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because))
-	succeeds(t, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
+	must.Do(t, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
 	wantError(t, "the old ones", keys.ErrEnded, errorOf(accept(t, i, first, second)))
-	again := must(accept(t, i, nextFirst, nextSecond))
+	again := get(accept(t, i, nextFirst, nextSecond))
 	for what, record := range map[string]*evidence.Record{"old": r, "new": again} {
 		wantStatus(t, i, what, record, allProved)
 	}
@@ -243,37 +231,33 @@ func TestPairOfAnOwner(t *testing.T) {
 // TestEndOfAKey: after its key's end an actor cannot sign until it gets another key.
 func TestEndOfAKey(t *testing.T) {
 	i := fresh(t)
-	r := must(sealRequest(t, i, "r"))
+	r := get(sealRequest(t, i, "r"))
 	id := r.Payload.Signers[0].KeyID
-	succeeds(t, i.Keys.Retire(t.Context(), id, because))
+	must.Do(t, i.Keys.Retire(t.Context(), id, because))
 	wantError(t, "signers", keys.ErrNoKey, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
 	wantError(t, "a first key again", keys.ErrNoKey, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil)))
 	wantError(t, "retired twice", keys.ErrEvent, i.Keys.Retire(t.Context(), id, because))
 	wantError(t, "a key that is not there", keys.ErrNoSuchKey, i.Keys.Retire(t.Context(), evidence.DigestOf(nil), because))
 	wantError(t, "an actor without a key", keys.ErrNoSuchKey, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because))
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	must(sealRequest(t, i, "r"))
-	operator := must(i.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))[0].Info().KeyID
-	if err := i.Keys.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
-		t.Errorf("the operator's own key: %v", err)
-	}
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	get(sealRequest(t, i, "r"))
+	operator := get(i.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))[0].Info().KeyID
+	must.Say(t, i.Keys.Revoke(t.Context(), operator, time.Time{}, because), "rotate it first", "the operator's own key")
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
 	wantError(t, "the operator's old key", nil, i.Keys.Revoke(t.Context(), operator, time.Time{}, because))
 }
 
 // TestRetireCallerLeaves: the file of a retired key is removed even if the caller's context has ended meanwhile.
 func TestRetireCallerLeaves(t *testing.T) {
 	i := fresh(t)
-	r := must(sealRequest(t, i, "r"))
+	r := get(sealRequest(t, i, "r"))
 	ctx, leave := context.WithCancel(t.Context())
 	i.After(func(string) { leave() })
 	if err := i.Keys.Retire(ctx, r.Payload.Signers[0].KeyID, because); err != nil || ctx.Err() == nil {
 		t.Errorf("%v, the caller has left: %v", err, ctx.Err())
 	}
-	for _, k := range must(i.Keys.Keys(t.Context())) {
-		if k.KeyID == r.Payload.Signers[0].KeyID {
-			t.Error("the private key is still there")
-		}
+	for _, k := range get(i.Keys.Keys(t.Context())) {
+		must.Hold(t, k.KeyID != r.Payload.Signers[0].KeyID, "the private key is still there")
 	}
 }
 
@@ -285,43 +269,35 @@ func TestKnownEnd(t *testing.T) {
 	defer i.Close()
 	signer, key := ownKey(t, false)
 	end := now.Add(time.Hour).UTC().Truncate(time.Second)
-	if err := i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
-		t.Error("a key whose end has passed was registered")
-	}
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because))
-	if k := must(i.Trust(t.Context())).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
-		t.Errorf("not after %v, want %v", k.NotAfter, end)
-	}
-	r := must(accept(t, i, signer))
+	err := i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because)
+	must.Hold(t, err != nil, "a key whose end has passed was registered")
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because))
+	k := get(i.Trust(t.Context())).Key(signer.Info().KeyID)
+	must.Hold(t, k.NotAfter.Equal(end), "not after %v, want %v", k.NotAfter, end)
+	r := get(accept(t, i, signer))
 	wantStatus(t, i, "before", r, allProved)
 	now = end
 	wantError(t, "after its end", keys.ErrEnded, errorOf(accept(t, i, signer)))
 	next, nextKey := ownKey(t, false)
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because))
-	if _, err := accept(t, i, next); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because))
+	must.Fail(t, nil)(accept(t, i, next))
 }
 
 // TestCertificates: registered certificates come with records. That alone does not make them trusted.
 func TestCertificates(t *testing.T) {
 	i := fresh(t)
-	private := must(generate())
-	signer := must(evidence.NewSigner(private, nil))
+	private := get(generate())
+	signer := get(evidence.NewSigner(private, nil))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
-		UnknownExtKeyUsage: []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}, URIs: []*url.URL{must(url.Parse(trust.Identity(evidence.RoleAgent, "a")))}}
-	own := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
-	other := must(generate())
-	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
-	given := []keys.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
-	if err := keys.AddCertificates(given, [][]byte{root, own}); err == nil {
-		t.Error("a root certificate was accepted before the key's own")
-	}
-	succeeds(t, keys.AddCertificates(given, [][]byte{own, root}))
+		UnknownExtKeyUsage: []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}, URIs: []*url.URL{get(url.Parse(trust.Identity(evidence.RoleAgent, "a")))}}
+	own := get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
+	other := get(generate())
+	root := get(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
+	given := []keys.OwnerKey{{Public: get(evidence.MarshalPublicKey(private.Public()))}}
+	must.Say(t, keys.AddCertificates(given, [][]byte{root, own}), "", "a root certificate was accepted before the key's own")
+	must.Do(t, keys.AddCertificates(given, [][]byte{own, root}))
 	wrong := []keys.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
-	if err := i.Keys.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
-		t.Error("a certificate of another key was registered")
-	}
+	must.Say(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because), "", "a certificate of another key was registered")
 	for _, other := range []struct {
 		role evidence.Role
 		name string
@@ -330,30 +306,27 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("the certificate of agent a is registered for %s %s: %v", other.role, other.name, err)
 		}
 	}
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
-	r := must(accept(t, i, signer))
-	if len(r.Certificates) != 2 || string(r.Certificates[0]) != string(own) {
-		t.Errorf("%d certificates", len(r.Certificates))
-	}
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
+	r := get(accept(t, i, signer))
+	must.Hold(t, len(r.Certificates) == 2 && string(r.Certificates[0]) == string(own), "%d certificates", len(r.Certificates))
 	wantStatus(t, i, "with certificates", r, allProved)
-	if again := must(evidence.Open(must(r.Marshal()))); len(again.Certificates) != 2 {
-		t.Error("the certificates are not in the record's file")
-	}
+	again := get(evidence.Open(get(r.Marshal())))
+	must.Hold(t, len(again.Certificates) == 2, "the certificates are not in the record's file")
 }
 
 // TestCertificateThatBeginsLater: the clock of a CA was ahead, or a certificate is renewed before it counts. It is registered when it counts, and not
 // before: of what is sealed until then nothing would ever prove who signed it. A certificate that counts stays in use meanwhile.
 func TestCertificateThatBeginsLater(t *testing.T) {
 	i := fresh(t)
-	ca, private := must(generate()), must(generate())
-	signer, public := must(evidence.NewSigner(private, nil)), must(evidence.MarshalPublicKey(private.Public()))
+	ca, private := get(generate()), get(generate())
+	signer, public := get(evidence.NewSigner(private, nil)), get(evidence.MarshalPublicKey(private.Public()))
 	certificate := func(serial int64, name string, of crypto.PublicKey, from time.Time) []byte {
 		template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: time.Now().Add(48 * time.Hour), BasicConstraintsValid: true}
 		if template.IsCA = name == "ca"; !template.IsCA {
 			template.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}
-			template.URIs = []*url.URL{must(url.Parse(trust.Identity(evidence.RoleAgent, name)))}
+			template.URIs = []*url.URL{get(url.Parse(trust.Identity(evidence.RoleAgent, name)))}
 		}
-		return must(x509.CreateCertificate(rand.Reader, template, &x509.Certificate{Subject: pkix.Name{CommonName: "ca"}}, of, ca))
+		return get(x509.CreateCertificate(rand.Reader, template, &x509.Certificate{Subject: pkix.Name{CommonName: "ca"}}, of, ca))
 	}
 	now := time.Now()
 	root, good := certificate(1, "ca", ca.Public(), now.Add(-time.Hour)), certificate(2, "a", private.Public(), now.Add(-time.Minute))
@@ -363,38 +336,31 @@ func TestCertificateThatBeginsLater(t *testing.T) {
 	refused := map[string][][]byte{"an hour ahead": {certificate(3, "a", private.Public(), now.Add(time.Hour))}, "a minute ahead": {certificate(4, "a", private.Public(), now.Add(time.Minute))},
 		"its CA's begins later": {good, certificate(5, "ca", ca.Public(), now.Add(time.Hour))}}
 	for name, certificates := range refused {
-		if err := register(certificates...); !errors.Is(err, keys.ErrNotYet) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Want(t, register(certificates...), keys.ErrNotYet, name)
 	}
-	succeeds(t, register(good))
+	must.Do(t, register(good))
 	for name, certificates := range refused {
-		if err := register(certificates...); !errors.Is(err, keys.ErrNotYet) {
-			t.Errorf("renewed, %s: %v", name, err)
-		}
+		must.Want(t, register(certificates...), keys.ErrNotYet, "renewed", name)
 	}
-	r := must(accept(t, i, signer))
-	vouches := must(i.Trust(t.Context()))
+	r := get(accept(t, i, signer))
+	vouches := get(i.Trust(t.Context()))
 	vouches.Keys = slices.DeleteFunc(vouches.Keys, func(k trust.Key) bool { return k.Name == "a" })
 	vouches.CAs = []trust.CA{{Name: "ca", Certificate: root, Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner, Revocation: trust.NotAsked}}
-	report := verify.Record(r, verify.Options{Trust: must(trust.Parse(must(vouches.Marshal())))})
-	if f := report.Of(verify.Authentication); f.Status != verify.Proved {
-		t.Error(f)
-	}
+	report := verify.Record(r, verify.Options{Trust: get(trust.Parse(get(vouches.Marshal())))})
+	f := report.Of(verify.Authentication)
+	must.Hold(t, f.Status == verify.Proved, "%v", f)
 }
 
 // TestKeyEventsOfAnotherProcess: a process that has loaded a key notices that another process replaced it.
 func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	c, i := anew(t)
 	defer i.Close()
-	first := must(sealRequest(t, i, "r"))
-	elsewhere := must(installation.Open(t.Context(), c))
+	first := get(sealRequest(t, i, "r"))
+	elsewhere := get(installation.Open(t.Context(), c))
 	defer elsewhere.Close()
-	succeeds(t, elsewhere.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	second := must(sealRequest(t, i, "r")) // by the process that had read the old key
-	if second.Payload.Signers[0] == first.Payload.Signers[0] {
-		t.Error("signed with a key that another process has replaced")
-	}
+	must.Do(t, elsewhere.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	second := get(sealRequest(t, i, "r")) // by the process that had read the old key
+	must.Hold(t, second.Payload.Signers[0] != first.Payload.Signers[0], "signed with a key that another process has replaced")
 }
 
 // TestRevoked: a record from before the theft of a key verifies if an independent clock shows that it is from before.
@@ -402,31 +368,30 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	ahead := -time.Hour // of the operator's clock
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return time.Now().Add(ahead) }}
-	succeeds(t, installation.Create(t.Context(), c))
-	i := must(installation.Open(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
+	i := get(installation.Open(t.Context(), c))
 	signer, key := ownKey(t, false)
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
-	succeeds(t, i.Close())
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
+	must.Do(t, i.Close())
 	ahead = 0
 	description, _ := outside(t, "outside")
-	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
-	i = must(installation.Open(t.Context(), c))
+	must.Do(t, installation.AddOutside(t.Context(), c, description, false))
+	i = get(installation.Open(t.Context(), c))
 	defer i.Close()
-	r := must(accept(t, i, signer))
+	r := get(accept(t, i, signer))
 	wantStatus(t, i, "before", r, allProved)
 	ahead = 4 * time.Minute // later than every stamp, and not so far that what is sealed is refused as being of the future
 	revoke := func(from time.Time) *trust.Trust {
 		t.Helper()
-		succeeds(t, i.Keys.Revoke(t.Context(), signer.Info().KeyID, from, because))
-		return must(i.Trust(t.Context()))
+		must.Do(t, i.Keys.Revoke(t.Context(), signer.Info().KeyID, from, because))
+		return get(i.Trust(t.Context()))
 	}
 	doubted := func(what string, trusted *trust.Trust) {
 		t.Helper()
 		report := verify.Record(r, verify.Options{Trust: trusted})
 		for _, g := range []verify.Guarantee{verify.Authentication, verify.NonRepudiation} {
-			if f := report.Of(g); f.Status != verify.NotProved || f.Rule != "revoked" {
-				t.Errorf("%s: %s is %s by %q: %s", what, g, f.Status, f.Rule, f.Reason)
-			}
+			f := report.Of(g)
+			must.Hold(t, f.Status == verify.NotProved && f.Rule == "revoked", "%s: %s is %s by %q: %s", what, g, f.Status, f.Rule, f.Reason)
 		}
 	}
 	trusted := revoke(time.Time{})
@@ -446,19 +411,19 @@ func TestAcceptApart(t *testing.T) {
 	c, i := anew(t)
 	defer i.Close()
 	signer, key := ownKey(t, false)
-	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
+	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
 	now := time.Now()
-	r := must(draft(t).SealingApart("/prompt", "/response").Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now,
-		RecordID: must(evidence.NewRecordID(now, rand.Reader)), Random: rand.Reader}))
+	r := get(draft(t).SealingApart("/prompt", "/response").Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now,
+		RecordID: get(evidence.NewRecordID(now, rand.Reader)), Random: rand.Reader}))
 	r.Disclosures = nil
 	half := new(*r)
 	half.Payload.SealedApart = []string{"/prompt"} // as after a crash
-	succeeds(t, i.Keep(t.Context(), half))
-	r = must(i.Ledger.Accept(t.Context(), r))
+	must.Do(t, i.Keep(t.Context(), half))
+	r = get(i.Ledger.Accept(t.Context(), r))
 	wantWhole(t, c)
 	wantDisclosed(t, i, r)
 	wantError(t, "erased", erasure.ErrElsewhere, errorOf(i.Apart.Erase(t.Context(), order(r, "/prompt"))))
-	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
+	wantStatus(t, i, "sealed apart by its owner", get(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }
 
 // TestRotatedByTwo: another process logs a new key, and dies before it renames the file. A process that has the
@@ -466,26 +431,15 @@ func TestAcceptApart(t *testing.T) {
 func TestRotatedByTwo(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
-	must(sealRequest(t, i, "r"))
-	if !crash(other, 1, func() { other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because) }) {
-		t.Fatal("it has not crashed")
-	}
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)
-	if events := must(i.Ledger.Chain(t.Context(), operator.KeysChain)); len(events) != 3 {
-		t.Errorf("%d events, want the first key's, and two rotations", len(events))
-	}
-	if files := keyFiles(t, c.Dir); len(files) != 2 { // of the fixture's agent, and of this one
-		t.Errorf("files: %v", files)
-	}
+	get(sealRequest(t, i, "r"))
+	must.Need(t, crash(other, 1, func() { other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because) }), "it has not crashed")
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	wantStatus(t, i, "after both", get(i.Ledger.ProveOne(t.Context(), get(sealRequest(t, i, "r")))), byOperator)
+	events := get(i.Ledger.Chain(t.Context(), operator.KeysChain))
+	must.Hold(t, len(events) == 3, "%d events, want the first key's, and two rotations", len(events))
+	files := keyFiles(t, c.Dir)
+	must.Hold(t, len(files) == 2, "files: %v", files) // of the fixture's agent, and of this one
 	wantWhole(t, c)
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // rotatorFolder, if set, makes this test binary a process that rotates a key of the installation in that folder. It dies after the log has
@@ -513,7 +467,7 @@ func rotateAndDie(dir string) error {
 // keyFiles are the names of the key files of agents.
 func keyFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	list := must(filepath.Glob(filepath.Join(dir, "keys", "agent", "*")))
+	list := get(filepath.Glob(filepath.Join(dir, "keys", "agent", "*")))
 	for n := range list {
 		list[n] = filepath.Base(list[n])
 	}
@@ -527,52 +481,40 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq}
 			i := created(t, c)
-			first := must(sealRequest(t, i, "r"))
+			first := get(sealRequest(t, i, "r"))
 			before := keyFiles(t, c.Dir)
 			// Before the log has the event, a key is in a file and belongs to no actor.
-			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil))
-			succeeds(t, i.Close())
-			i = must(installation.Open(t.Context(), c))
-			if r := must(sealRequest(t, i, "r")); !slices.Equal(r.Payload.Signers, first.Payload.Signers) {
+			staged := get(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil))
+			must.Do(t, i.Close())
+			i = get(installation.Open(t.Context(), c))
+			if r := get(sealRequest(t, i, "r")); !slices.Equal(r.Payload.Signers, first.Payload.Signers) {
 				t.Errorf("signed with %v, but the log knows only %v", r.Payload.Signers, first.Payload.Signers)
 			}
-			succeeds(t, i.Close())
+			must.Do(t, i.Close())
 
-			child := exec.CommandContext(t.Context(), must(os.Executable()))
+			child := exec.CommandContext(t.Context(), get(os.Executable()))
 			child.Env = append(os.Environ(), rotatorFolder+"="+c.Dir)
 			out, err := child.CombinedOutput()
-			if err == nil || child.ProcessState.Exited() {
-				t.Fatalf("it was not killed: %v\n%s", err, out)
-			}
+			must.Need(t, err != nil && !child.ProcessState.Exited(), "it was not killed: %v\n%s", err, out)
 			left := keyFiles(t, c.Dir)
 			for _, file := range before {
-				if !slices.Contains(left, file) {
-					t.Errorf("%s was destroyed before the process was killed", file)
-				}
+				must.Hold(t, slices.Contains(left, file), "%s was destroyed before the process was killed", file)
 			}
-			if len(left) != 2*len(before) {
-				t.Errorf("files after the crash: %v", left)
-			}
+			must.Hold(t, len(left) == 2*len(before), "files after the crash: %v", left)
 
-			i = must(installation.Open(t.Context(), c))
+			i = get(installation.Open(t.Context(), c))
 			defer i.Close()
-			r := must(sealRequest(t, i, "r"))
-			if r.Payload.Signers[0].KeyID != staged.KeyID || len(r.Payload.Signers) != len(first.Payload.Signers) {
-				t.Errorf("signed with %v, want the new key %s", r.Payload.Signers, staged.KeyID)
-			}
+			r := get(sealRequest(t, i, "r"))
+			must.Hold(t, r.Payload.Signers[0].KeyID == staged.KeyID && len(r.Payload.Signers) == len(first.Payload.Signers),
+				"signed with %v, want the new key %s", r.Payload.Signers, staged.KeyID)
 			now := keyFiles(t, c.Dir)
 			for _, file := range now {
-				if slices.Contains(before, file) {
-					t.Errorf("%s was not destroyed: %v", file, now)
-				}
+				must.Hold(t, !slices.Contains(before, file), "%s was not destroyed: %v", file, now)
 			}
-			if len(now) != len(before) {
-				t.Errorf("files: %v", now)
-			}
+			must.Hold(t, len(now) == len(before), "files: %v", now)
 			wantError(t, "a second time", nil, i.Keys.Tidy(t.Context()))
-			if again := keyFiles(t, c.Dir); !slices.Equal(again, now) {
-				t.Errorf("a second time: %v, before %v", again, now)
-			}
+			again := keyFiles(t, c.Dir)
+			must.Hold(t, slices.Equal(again, now), "a second time: %v, before %v", again, now)
 		})
 	}
 }
@@ -583,16 +525,16 @@ func TestContradictoryKeyChain(t *testing.T) {
 	c, i := anew(t)
 	for _, name := range []string{"b", "c"} {
 		_, key := ownKey(t, false)
-		succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because))
+		must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because))
 	}
 	for range 20 { // beyond what opening the log reads
 		sealQuickly(t, i)
 	}
-	succeeds(t, i.Close())
-	db := must(sql.Open("sqlite", filepath.Join(c.Dir, "jurat.db")))
+	must.Do(t, i.Close())
+	db := get(sql.Open("sqlite", filepath.Join(c.Dir, "jurat.db")))
 	defer db.Close()
 	for _, statement := range []string{`DROP TRIGGER records_stay`, `DELETE FROM records WHERE idx = 0`} {
-		must(db.ExecContext(t.Context(), statement))
+		get(db.ExecContext(t.Context(), statement))
 	}
 	wantError(t, "opened", ledger.ErrDamaged, errorOf(installation.Open(t.Context(), c)))
 	finds(t, c, fsck.DamageKeyEvents)

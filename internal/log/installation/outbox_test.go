@@ -18,6 +18,7 @@ import (
 	"jurat/internal/log/ledger/fsck"
 	"jurat/internal/log/stamping"
 	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -26,9 +27,9 @@ import (
 func withOutside(t *testing.T) (installation.Config, *jurattest.TSA) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	succeeds(t, installation.Create(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
 	description, authority := outside(t, "outside")
-	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
+	must.Do(t, installation.AddOutside(t.Context(), c, description, false))
 	authority.Asked()
 	return c, authority
 }
@@ -36,7 +37,7 @@ func withOutside(t *testing.T) (installation.Config, *jurattest.TSA) {
 func wantWhole(t *testing.T, c installation.Config) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	succeeds(t, err)
+	must.Do(t, err)
 	for _, d := range damages {
 		t.Errorf("damage: %v", d)
 	}
@@ -45,14 +46,13 @@ func wantWhole(t *testing.T, c installation.Config) {
 // wantStamped checks that the outside authority alone proves every record except the acts about stamps.
 func wantStamped(t *testing.T, i *installation.Installation) (records, acts int) {
 	t.Helper()
-	trusted := must(i.Trust(t.Context()))
+	trusted := get(i.Trust(t.Context()))
 	trusted.Authorities = trusted.Authorities[1:]
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		succeeds(t, err)
+		must.Do(t, err)
 		report := verify.Record(r.Record, verify.Options{Trust: trusted})
-		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != trust.Independent {
-			t.Errorf("%s %s: %+v", r.Payload.ActionType, r.Payload.RecordID, report.Of(verify.Time))
-		}
+		at, ok := report.TimeOf(r.Payload.RecordID)
+		must.Hold(t, ok && at.Clock == trust.Independent, "%s %s: %+v", r.Payload.ActionType, r.Payload.RecordID, report.Of(verify.Time))
 		if r.Payload.ActionType == evidence.LateStamp {
 			acts++
 			continue
@@ -65,9 +65,7 @@ func wantStamped(t *testing.T, i *installation.Installation) (records, acts int)
 func stampWaiting(t *testing.T, i *installation.Installation, config stamping.Order) stamping.Outcome {
 	t.Helper()
 	outcomes, err := i.Timekeeper.Stamp(t.Context(), config)
-	if err != nil || len(outcomes) != 1 {
-		t.Fatalf("outcomes %v, %v; want one", outcomes, err)
-	}
+	must.Need(t, err == nil && len(outcomes) == 1, "outcomes %v, %v; want one", outcomes, err)
 	return outcomes[0]
 }
 
@@ -82,29 +80,22 @@ func TestOutbox(t *testing.T) {
 			i := open(t, c)
 			i.Timekeeper.Stampers.Patience = 500 * time.Millisecond // keeps the test short
 			held := seal(t, i)
-			if len(held.Timestamps) != 1 {
-				t.Fatalf("%d time stamps, want the operator's alone", len(held.Timestamps))
-			}
+			must.Need(t, len(held.Timestamps) == 1, "%d time stamps, want the operator's alone", len(held.Timestamps))
 			wantWhole(t, c)
 			if mood != jurattest.Hangs { // waiting for the authority would take long
 				o := stampWaiting(t, i, stamping.Order{})
-				if o.Stamped != 0 || o.Records != 1 || o.Reason == nil || o.Since.IsZero() {
-					t.Errorf("while the authority %s: %+v", mood, o)
-				}
+				must.Hold(t, o.Stamped == 0 && o.Records == 1 && o.Reason != nil && !o.Since.IsZero(), "while the authority %s: %+v", mood, o)
 			}
 			be(t, authority, jurattest.Good)
 			i.Timekeeper.Stampers.Patience = time.Minute
 			var told []int64
 			o := stampWaiting(t, i, stamping.Order{Progress: func(_ string, done, total int64) { told = append(told, done, total) }})
-			if o.Stamped != 1 || o.Records != 0 || o.Reason != nil || len(told) != 2 || told[0] != 1 || told[1] != 1 {
-				t.Errorf("when it is good: %+v, progress %v", o, told)
-			}
-			if records, acts := wantStamped(t, i); records != 1 || acts != 1 {
-				t.Errorf("%d records and %d acts", records, acts)
-			}
-			if outcomes, err := i.Timekeeper.Stamp(t.Context(), stamping.Order{}); len(outcomes) != 0 || err != nil {
-				t.Errorf("again: %v, %v", outcomes, err)
-			}
+			must.Hold(t, o.Stamped == 1 && o.Records == 0 && o.Reason == nil && len(told) == 2 && told[0] == 1 && told[1] == 1,
+				"when it is good: %+v, progress %v", o, told)
+			records, acts := wantStamped(t, i)
+			must.Hold(t, records == 1 && acts == 1, "%d records and %d acts", records, acts)
+			outcomes, err := i.Timekeeper.Stamp(t.Context(), stamping.Order{})
+			must.Hold(t, len(outcomes) == 0 && err == nil, "again: %v, %v", outcomes, err)
 			wantWhole(t, c)
 		})
 	}
@@ -127,22 +118,17 @@ func TestOutageIsWaitedForOnce(t *testing.T) {
 		for range 5 {
 			seal(t, i)
 		}
-		if got := authority.Asked(); got != step.asked {
-			t.Errorf("step %d: asked %d times for 5 records, want %d", n, got, step.asked)
-		}
+		must.Equal(t, authority.Asked(), step.asked, "step", n)
 	}
 	be(t, authority, jurattest.Good)
 	now = now.Add(3 * time.Minute) // together less ahead of the authority's clock than is refused
 	for range 3 {
 		seal(t, i)
 	}
-	if got := authority.Asked(); got != 3 {
-		t.Errorf("asked %d times for 3 records", got)
-	}
+	must.Equal(t, authority.Asked(), 3, "asked")
 	now = time.Now()
-	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != 25 {
-		t.Fatalf("%+v", o)
-	}
+	o := stampWaiting(t, i, stamping.Order{})
+	must.Need(t, o.Stamped == 25, "%+v", o)
 	wantStamped(t, i)
 }
 
@@ -152,19 +138,16 @@ func TestCatchUp(t *testing.T) {
 	be(t, authority, jurattest.Refuses)
 	first := open(t, c)
 	seal(t, first)
-	if o := stampWaiting(t, first, stamping.Order{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason == nil {
-		t.Errorf("after a failure: %+v", o)
-	}
+	o := stampWaiting(t, first, stamping.Order{CatchUp: true})
+	must.Hold(t, o.Stamped == 0 && o.Records == 1 && o.Reason != nil, "after a failure: %+v", o)
 	be(t, authority, jurattest.Good)
 	authority.Asked()
 	second := open(t, c)
-	if o := stampWaiting(t, second, stamping.Order{CatchUp: true}); o.Stamped != 0 || o.Records != 1 || o.Reason != nil || authority.Asked() != 0 {
-		t.Errorf("before it was asked: %+v", o)
-	}
+	o = stampWaiting(t, second, stamping.Order{CatchUp: true})
+	must.Hold(t, o.Stamped == 0 && o.Records == 1 && o.Reason == nil && authority.Asked() == 0, "before it was asked: %+v", o)
 	seal(t, second)
-	if o := stampWaiting(t, second, stamping.Order{CatchUp: true}); o.Stamped != 1 || o.Records != 0 {
-		t.Errorf("after an answer: %+v", o)
-	}
+	o = stampWaiting(t, second, stamping.Order{CatchUp: true})
+	must.Hold(t, o.Stamped == 1 && o.Records == 0, "after an answer: %+v", o)
 	wantStamped(t, second)
 }
 
@@ -178,12 +161,10 @@ func TestMoreThanOneAct(t *testing.T) {
 		sealQuickly(t, i)
 	}
 	be(t, authority, jurattest.Good)
-	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != records || o.Records != 0 {
-		t.Errorf("%+v", o)
-	}
-	if n, acts := wantStamped(t, i); n != records || acts != 2 {
-		t.Errorf("%d records and %d acts", n, acts)
-	}
+	o := stampWaiting(t, i, stamping.Order{})
+	must.Hold(t, o.Stamped == records && o.Records == 0, "%+v", o)
+	n, acts := wantStamped(t, i)
+	must.Hold(t, n == records && acts == 2, "%d records and %d acts", n, acts)
 }
 
 // TestGivenUp: stamps that came before the user cancelled are kept.
@@ -201,20 +182,17 @@ func TestGivenUp(t *testing.T) {
 			cancel()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || len(outcomes) != 1 || outcomes[0].Stamped != 3 {
-		t.Errorf("%v, %v", outcomes, err)
-	}
+	must.Hold(t, errors.Is(err, context.Canceled) && len(outcomes) == 1 && outcomes[0].Stamped == 3, "%v, %v", outcomes, err)
 	wantWhole(t, c)
-	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != 1 || o.Records != 0 {
-		t.Errorf("%+v", o)
-	}
+	o := stampWaiting(t, i, stamping.Order{})
+	must.Hold(t, o.Stamped == 1 && o.Records == 0, "%+v", o)
 	wantStamped(t, i)
 }
 
 func TestSelectedAuthorities(t *testing.T) {
 	c, one := withOutside(t)
 	description, two := outside(t, "two")
-	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
+	must.Do(t, installation.AddOutside(t.Context(), c, description, false))
 	two.Asked()
 	for _, tt := range []struct {
 		tsa              []string
@@ -235,9 +213,7 @@ func TestSelectedAuthorities(t *testing.T) {
 	}
 	for _, unknown := range []string{"three", "http://127.0.0.1:1", ""} {
 		c.TSA = []string{unknown}
-		if _, err := installation.Open(t.Context(), c); !errors.Is(err, stamping.ErrNotConfigured) {
-			t.Errorf("%q: %v", unknown, err)
-		}
+		must.Fail(t, stamping.ErrNotConfigured, unknown)(installation.Open(t.Context(), c))
 	}
 }
 
@@ -247,14 +223,11 @@ func TestRemovedWhileAwaited(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
 	seal(t, open(t, c))
-	succeeds(t, os.Remove(filepath.Join(c.Dir, "outside-authorities", "outside.json")))
+	must.Do(t, os.Remove(filepath.Join(c.Dir, "outside-authorities", "outside.json")))
 	i := open(t, c)
-	if o := stampWaiting(t, i, stamping.Order{}); !errors.Is(o.Reason, stamping.ErrNotConfigured) || o.Records != 1 {
-		t.Errorf("%+v", o)
-	}
-	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
+	o := stampWaiting(t, i, stamping.Order{})
+	must.Hold(t, errors.Is(o.Reason, stamping.ErrNotConfigured) && o.Records == 1, "%+v", o)
+	must.Give(i.Timekeeper.Remove(t.Context(), "outside", true))(t, 1)
 	wantWhole(t, c)
 }
 
@@ -266,7 +239,7 @@ func TestFsckOfWhatWaits(t *testing.T) {
 	only.TSA = []string{"outside"}
 	seal(t, open(t, only))
 	wantWhole(t, c)
-	succeeds(t, os.RemoveAll(filepath.Join(c.Dir, "keys", "agent")))
+	must.Do(t, os.RemoveAll(filepath.Join(c.Dir, "keys", "agent")))
 	finds(t, c, fsck.DamageCheck)
 }
 
@@ -329,26 +302,25 @@ func sealAgain(ctx context.Context, i *installation.Installation, apart ...strin
 
 func sealQuickly(t *testing.T, i *installation.Installation) {
 	t.Helper()
-	must(sealAgain(t.Context(), i))
+	get(sealAgain(t.Context(), i))
 }
 
 // killed starts a child. The returned function waits until it has printed n lines, kills it, and returns the lines.
 func killed(t *testing.T, c installation.Config, task string, lines int) func() []string {
 	t.Helper()
-	process := exec.CommandContext(t.Context(), must(os.Executable()))
+	process := exec.CommandContext(t.Context(), get(os.Executable()))
 	process.Env = append(os.Environ(), childFolder+"="+c.Dir, childTask+"="+task)
 	process.Stderr = os.Stderr
-	out := must(process.StdoutPipe())
-	succeeds(t, process.Start())
+	out := get(process.StdoutPipe())
+	must.Do(t, process.Start())
 	return func() (printed []string) {
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
 			if printed = append(printed, strings.TrimSpace(scanner.Text())); len(printed) == lines {
-				succeeds(t, process.Process.Kill())
+				must.Do(t, process.Process.Kill())
 			}
 		}
-		if err := process.Wait(); err == nil {
-			t.Fatal("the process ended by itself")
-		}
+		err := process.Wait()
+		must.Need(t, err != nil, "the process ended by itself")
 		return printed
 	}
 }
@@ -361,11 +333,9 @@ func TestKilledBetweenSealingAndStamping(t *testing.T) {
 	whole := func() {
 		t.Helper()
 		damages, _, err := installation.Fsck(t.Context(), c, nil)
-		succeeds(t, err)
+		must.Do(t, err)
 		for _, d := range damages {
-			if d.Kind != fsck.DamageOrphan { // a text that was kept for a record that did not come
-				t.Error(d)
-			}
+			must.Hold(t, d.Kind == fsck.DamageOrphan, "%v", d) // a text that was kept for a record that did not come
 		}
 	}
 	var acknowledged []string
@@ -380,39 +350,35 @@ func TestKilledBetweenSealingAndStamping(t *testing.T) {
 	i := open(t, c)
 	for _, id := range acknowledged {
 		r, err := i.Ledger.Record(t.Context(), id)
-		if err != nil || len(r.Timestamps) != 1 {
-			t.Fatalf("record %s: %v", id, err)
-		}
+		must.Need(t, err == nil && len(r.Timestamps) == 1, "record %s: %v", id, err)
 		wantDisclosed(t, i, r, "/prompt")
 	}
-	size := must(i.Ledger.Size(t.Context()))
-	if o := stampWaiting(t, i, stamping.Order{}); o.Stamped != size || o.Records != 0 {
-		t.Errorf("%+v; want %d stamped", o, size)
-	}
-	if records, acts := wantStamped(t, i); int64(records) != size || acts != 1 {
-		t.Errorf("%d records and %d acts", records, acts)
-	}
+	size := get(i.Ledger.Size(t.Context()))
+	o := stampWaiting(t, i, stamping.Order{})
+	must.Hold(t, o.Stamped == size && o.Records == 0, "%+v; want %d stamped", o, size)
+	records, acts := wantStamped(t, i)
+	must.Hold(t, int64(records) == size && acts == 1, "%d records and %d acts", records, acts)
 	whole()
 }
 
 // outside is an authority that the operator does not run.
 func outside(t *testing.T, name string) (stamping.Outside, *jurattest.TSA) {
 	t.Helper()
-	a := must(jurattest.StartTSA())
+	a := get(jurattest.StartTSA())
 	t.Cleanup(a.Close)
 	return stamping.Outside{Name: name, URL: a.URL, Roots: string(a.PEM())}, a
 }
 
 func be(t *testing.T, a *jurattest.TSA, mood jurattest.Mood) {
 	t.Helper()
-	succeeds(t, a.Be(mood))
+	must.Do(t, a.Be(mood))
 }
 
 func sealRequest(t *testing.T, i *installation.Installation, request string) (*evidence.Record, error) {
 	t.Helper()
-	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"` + request + `","timestamp":"2026-01-31T16:15:00Z","model":"m",
+	draft := get(evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"` + request + `","timestamp":"2026-01-31T16:15:00Z","model":"m",
 		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)))
-	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
+	signers := get(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 	return i.Ledger.Seal(t.Context(), draft, signers)
 }
 
@@ -420,19 +386,15 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 // answer, records wait.
 func TestOutsideAuthority(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	succeeds(t, installation.Create(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
 	description, authority := outside(t, "outside")
-	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
-	if err := installation.AddOutside(t.Context(), c, description, false); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("added twice: %v", err)
-	}
-	i := must(installation.Open(t.Context(), c))
+	must.Do(t, installation.AddOutside(t.Context(), c, description, false))
+	must.Say(t, installation.AddOutside(t.Context(), c, description, false), "already", "added twice")
+	i := get(installation.Open(t.Context(), c))
 	defer i.Close()
-	r := must(sealRequest(t, i, "r1"))
-	if len(r.Timestamps) != 2 {
-		t.Fatalf("%d time stamps, want the operator's and the outside one", len(r.Timestamps))
-	}
-	trusted := must(i.Trust(t.Context()))
+	r := get(sealRequest(t, i, "r1"))
+	must.Need(t, len(r.Timestamps) == 2, "%d time stamps, want the operator's and the outside one", len(r.Timestamps))
+	trusted := get(i.Trust(t.Context()))
 	for n, want := range []trust.Clock{trust.OperatorClock, trust.Independent} {
 		only := *trusted
 		only.Authorities = trusted.Authorities[n : n+1]
@@ -443,21 +405,14 @@ func TestOutsideAuthority(t *testing.T) {
 	}
 	be(t, authority, jurattest.Refuses)
 	held, err := sealRequest(t, i, "r2")
-	if err != nil || len(held.Timestamps) != 1 {
-		t.Fatalf("without the outside authority: %v, %d time stamps", err, len(held.Timestamps))
-	}
-	if n, err := i.Timekeeper.Remove(t.Context(), "outside", false); !errors.Is(err, stamping.ErrAwaited) || n != 1 {
-		t.Errorf("removed while a record waits: %d, %v", n, err)
-	}
-	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
-		t.Fatal(n, err)
-	}
-	if _, err := i.Timekeeper.Remove(t.Context(), "outside", true); err == nil || !strings.Contains(err.Error(), "no authority is named") {
-		t.Errorf("removed twice: %v", err)
-	}
-	if list, err := installation.ListOutside(t.Context(), c); len(list) != 0 || err != nil {
-		t.Errorf("after removing: %v, %v", list, err)
-	}
+	must.Need(t, err == nil && len(held.Timestamps) == 1, "without the outside authority: %v, %d time stamps", err, len(held.Timestamps))
+	n, err := i.Timekeeper.Remove(t.Context(), "outside", false)
+	must.Hold(t, errors.Is(err, stamping.ErrAwaited) && n == 1, "removed while a record waits: %d, %v", n, err)
+	n, err = i.Timekeeper.Remove(t.Context(), "outside", true)
+	must.Need(t, n == 1 && err == nil, "%v %v", n, err)
+	must.Refuse(t, "no authority is named", "removed twice")(i.Timekeeper.Remove(t.Context(), "outside", true))
+	list, err := installation.ListOutside(t.Context(), c)
+	must.Hold(t, len(list) == 0 && err == nil, "after removing: %v, %v", list, err)
 }
 
 // TestRemoveLeavesNothingBare: when an authority is removed, the built-in one stamps the records that waited for it alone.
@@ -468,24 +423,20 @@ func TestRemoveLeavesNothingBare(t *testing.T) {
 	only.TSA = []string{"outside"}
 	i := open(t, only)
 	bare := seal(t, i)
-	if len(bare.Timestamps) != 0 {
-		t.Fatalf("%d time stamps", len(bare.Timestamps))
-	}
+	must.Need(t, len(bare.Timestamps) == 0, "%d time stamps", len(bare.Timestamps))
 	seal(t, open(t, c))
 	wantWhole(t, c)
 	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
 		t.Fatalf("gave up %d, %v; want the one record that has the built-in authority's stamp", n, err)
 	}
 	got, err := i.Ledger.Record(t.Context(), bare.Payload.RecordID)
-	if err != nil || len(got.Timestamps) != 1 {
-		t.Errorf("%d time stamps, %v", len(got.Timestamps), err)
-	}
+	must.Hold(t, err == nil && len(got.Timestamps) == 1, "%d time stamps, %v", len(got.Timestamps), err)
 	wantWhole(t, c)
 }
 
 func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	succeeds(t, installation.Create(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
 	good, authority := outside(t, "outside")
 	be(t, authority, jurattest.Refuses)
 	other, _ := outside(t, "other")
@@ -499,13 +450,10 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 		"another policy":          {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "1.2.3"},
 		"no policy at all":        {Name: "x", URL: other.URL, Roots: other.Roots, Policy: "one"},
 	} {
-		if err := installation.AddOutside(t.Context(), c, o, false); err == nil {
-			t.Errorf("%s: added", name)
-		}
+		must.Say(t, installation.AddOutside(t.Context(), c, o, false), "", name)
 	}
-	if list, err := installation.ListOutside(t.Context(), c); len(list) != 0 || err != nil {
-		t.Errorf("listed: %v, %v", list, err)
-	}
+	list, err := installation.ListOutside(t.Context(), c)
+	must.Hold(t, len(list) == 0 && err == nil, "listed: %v, %v", list, err)
 	wantError(t, "untried", nil, installation.AddOutside(t.Context(), c, good, true))
 }
 
@@ -517,15 +465,14 @@ func TestClockAheadOfAnAuthority(t *testing.T) {
 	i := open(t, c)
 	wantSound := func(what string, r *evidence.Record) {
 		t.Helper()
-		report := verify.Record(r, verify.Options{Trust: must(i.Trust(t.Context()))})
+		report := verify.Record(r, verify.Options{Trust: get(i.Trust(t.Context()))})
 		for _, g := range []verify.Guarantee{verify.Authentication, verify.Time} {
-			if f := report.Of(g); f.Status != verify.Proved {
-				t.Errorf("%s: %s %s: %s", what, g, f.Status, f.Reason)
-			}
+			f := report.Of(g)
+			must.Hold(t, f.Status == verify.Proved, "%s: %s %s: %s", what, g, f.Status, f.Reason)
 		}
 	}
-	wantSound("the first record", must(sealRequest(t, i, "r")))
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
-	wantSound("after a rotation", must(sealRequest(t, i, "r")))
+	wantSound("the first record", get(sealRequest(t, i, "r")))
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	wantSound("after a rotation", get(sealRequest(t, i, "r")))
 	wantWhole(t, c)
 }

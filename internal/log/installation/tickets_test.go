@@ -18,6 +18,7 @@ import (
 	"jurat/internal/log/keys"
 	"jurat/internal/log/token"
 	"jurat/internal/test/disktest"
+	"jurat/internal/test/must"
 	"jurat/internal/test/tokentest"
 )
 
@@ -37,7 +38,7 @@ func shared(t *testing.T, test func(t *testing.T, one, other *installation.Insta
 func TestTickets(t *testing.T) {
 	shared(t, func(t *testing.T, one, other *installation.Installation, c installation.Config) {
 		give := func(what string, d time.Duration) string {
-			return must(one.GiveTicket(t.Context(), what, time.Now().Add(d)))
+			return get(one.GiveTicket(t.Context(), what, time.Now().Add(d)))
 		}
 		secret := give("mia", time.Hour)
 		var used atomic.Int32
@@ -55,25 +56,19 @@ func TestTickets(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if used.Load() != 1 {
-			t.Errorf("it was used %d times", used.Load())
-		}
+		must.Hold(t, used.Load() == 1, "it was used %d times", used.Load())
 		var got string
 		for name, secret := range map[string]string{"expired": give("late", -time.Second), "none": "x", "": ""} {
-			if err := other.TakeTicket(t.Context(), secret, &got); !errors.Is(err, installation.ErrNoTicket) {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Want(t, other.TakeTicket(t.Context(), secret, &got), installation.ErrNoTicket, name)
 		}
 		give("expired", -time.Second)
 		last := give("last", time.Hour) // which removes expired tickets
 		if c.DB == "" {
-			if left, err := os.ReadDir(filepath.Join(c.Dir, "tickets")); err != nil || len(left) != 1 {
-				t.Errorf("%v are left, %v", left, err)
-			}
+			left, err := os.ReadDir(filepath.Join(c.Dir, "tickets"))
+			must.Hold(t, err == nil && len(left) == 1, "%v are left, %v", left, err)
 		}
-		if err := other.TakeTicket(t.Context(), last, &got); err != nil || got != "last" {
-			t.Error(got, err)
-		}
+		err := other.TakeTicket(t.Context(), last, &got)
+		must.Hold(t, err == nil && got == "last", "%v %v", got, err)
 	})
 }
 
@@ -86,20 +81,15 @@ func TestServerSecret(t *testing.T) {
 			i := []*installation.Installation{one, other}[n%2]
 			all.Go(func() {
 				var err error
-				if secrets[n], err = i.ServerSecret(t.Context(), "test"); err != nil {
-					t.Error(err)
-				}
+				secrets[n], err = i.ServerSecret(t.Context(), "test")
+				must.Hold(t, err == nil, "%v", err)
 			})
 		}
 		all.Wait()
 		for _, s := range secrets {
-			if len(s) != 32 || !bytes.Equal(s, secrets[0]) {
-				t.Errorf("%x is not %x", s, secrets[0])
-			}
+			must.Hold(t, len(s) == 32 && bytes.Equal(s, secrets[0]), "%x is not %x", s, secrets[0])
 		}
-		if bytes.Equal(must(other.ServerSecret(t.Context(), "other")), secrets[0]) {
-			t.Error("two purposes have the same secret")
-		}
+		must.Hold(t, !bytes.Equal(get(other.ServerSecret(t.Context(), "other")), secrets[0]), "two purposes have the same secret")
 	})
 }
 
@@ -107,7 +97,7 @@ func TestServerSecret(t *testing.T) {
 // for another purpose.
 func TestForgedTicket(t *testing.T) {
 	c, i, _ := begun(t)
-	must(i.GiveTicket(t.Context(), "mia", time.Now().Add(time.Hour)))
+	get(i.GiveTicket(t.Context(), "mia", time.Now().Add(time.Hour)))
 	for name, content := range map[string]string{
 		"made up": `convert_to('{"until":"2999-01-01T00:00:00Z","content":"operator"}', 'UTF8'), wrapped FROM jurat.files LIMIT 1`,
 		"copied":  `content, wrapped FROM jurat.files WHERE name LIKE 'tickets/%' LIMIT 1`,
@@ -117,9 +107,7 @@ func TestForgedTicket(t *testing.T) {
 			execute(t, c.DB, fmt.Sprintf(`INSERT INTO jurat.files (name, content, wrapped) SELECT 'tickets/%x.%s', %s`, sum, extension, content))
 		}
 		var got string
-		if err := i.TakeTicket(t.Context(), name, &got); err == nil {
-			t.Errorf("a ticket that was %s is accepted for %q", name, got)
-		}
+		must.Say(t, i.TakeTicket(t.Context(), name, &got), "", "a ticket that was", name, "is accepted for", got)
 	}
 }
 
@@ -130,7 +118,7 @@ func onToken(t *testing.T, helper string) (installation.Config, *installation.In
 	t.Helper()
 	t.Setenv(token.Variable, helper)
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Token: &installation.Token{URI: "pkcs11:token=house", Helper: helper}}
-	succeeds(t, installation.Create(t.Context(), c))
+	must.Do(t, installation.Create(t.Context(), c))
 	i := open(t, c)
 	makeKey(t, i, evidence.RoleOperator, "operator")
 	makeKey(t, i, evidence.RoleAgent, "courier")
@@ -139,8 +127,8 @@ func onToken(t *testing.T, helper string) (installation.Config, *installation.In
 
 func makeKey(t *testing.T, i *installation.Installation, role evidence.Role, name string) *keys.Held {
 	t.Helper()
-	on := must(i.Helper.FindOrGenerate(t.Context(), "pkcs11:token=house;object="+name, evidence.ES256))
-	return must(i.Keys.Create(t.Context(), role, name, evidence.ES256, &on))
+	on := get(i.Helper.FindOrGenerate(t.Context(), "pkcs11:token=house;object="+name, evidence.ES256))
+	return get(i.Keys.Create(t.Context(), role, name, evidence.ES256, &on))
 }
 
 // TestKeysOnToken seals and verifies with keys that are in no file.
@@ -149,19 +137,17 @@ func TestKeysOnToken(t *testing.T) {
 	c, i := onToken(t, soft.Helper(t))
 	r := seal(t, i)
 	wantStatus(t, i, "a record of keys on a token", r, byOperator)
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
-	on := must(i.Helper.FindOrGenerate(t.Context(), courier+"-2", evidence.RS256))
-	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.RS256, &on, because))
-	if next := seal(t, i); next.Payload.Signers[0].Algorithm != evidence.RS256 {
-		t.Errorf("the rotated key signs %v", next.Payload.Signers)
-	}
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
+	on := get(i.Helper.FindOrGenerate(t.Context(), courier+"-2", evidence.RS256))
+	must.Do(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.RS256, &on, because))
+	next := seal(t, i)
+	must.Hold(t, next.Payload.Signers[0].Algorithm == evidence.RS256, "the rotated key signs %v", next.Payload.Signers)
 	wantError(t, "two actors have the same key", keys.ErrExists, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "other", evidence.RS256, &on)))
 	noSecrets(t, c.Dir, soft.PIN)
 	again := open(t, installation.Config{Dir: c.Dir})
 	wantStatus(t, again, "after opening again", seal(t, again), byOperator)
-	if damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: c.Dir}, nil); err != nil || len(damages) > 0 {
-		t.Errorf("examined: %v, %v", damages, err)
-	}
+	damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: c.Dir}, nil)
+	must.Hold(t, err == nil && len(damages) <= 0, "examined: %v, %v", damages, err)
 }
 
 // noSecrets checks that no file of a data folder contains a PIN, and none contains a private key except that of the
@@ -182,14 +168,12 @@ func TestTokenRemoved(t *testing.T) {
 	_, i := onToken(t, soft.Helper(t))
 	seal(t, i)
 	wantError(t, "with the token", nil, i.Ready(t.Context()))
-	size := must(i.Ledger.Size(t.Context()))
+	size := get(i.Ledger.Size(t.Context()))
 	putBack := soft.Remove(t)
 	wantError(t, "ready without a token", token.ErrUnavailable, i.Ready(t.Context()))
-	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	signers := get(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	wantError(t, "sealed without a token", token.ErrUnavailable, errorOf(i.Ledger.Seal(t.Context(), draft(t), signers)))
-	if now := must(i.Ledger.Size(t.Context())); now != size {
-		t.Errorf("the log has grown from %d to %d records", size, now)
-	}
+	must.Equal(t, get(i.Ledger.Size(t.Context())), size, "the log has grown from")
 	putBack()
 	for deadline := time.Now().Add(time.Minute); i.Ready(t.Context()) != nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -205,16 +189,16 @@ func TestAnotherKeyOnToken(t *testing.T) {
 	_, i := onToken(t, soft.Helper(t))
 	seal(t, i)
 	file := ""
-	for _, k := range must(i.Keys.Keys(t.Context())) {
+	for _, k := range get(i.Keys.Keys(t.Context())) {
 		if k.Name == "courier" {
 			file = k.File
 		}
 	}
-	text := must(os.ReadFile(file))
+	text := get(os.ReadFile(file))
 	before, after, _ := strings.Cut(string(text), "Uri: ")
 	_, after, _ = strings.Cut(after, "\n")
-	succeeds(t, os.WriteFile(file, []byte(before+"Uri: pkcs11:token=house;object=operator\n"+after), 0o600))
+	must.Do(t, os.WriteFile(file, []byte(before+"Uri: pkcs11:token=house;object=operator\n"+after), 0o600))
 	again := open(t, installation.Config{Dir: i.Dir})
-	signers := must(again.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	signers := get(again.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	wantError(t, "sealed with another key", evidence.ErrSignature, errorOf(again.Ledger.Seal(t.Context(), draft(t), signers)))
 }

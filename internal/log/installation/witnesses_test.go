@@ -23,6 +23,7 @@ import (
 	"jurat/internal/log/witness"
 	"jurat/internal/test/disktest"
 	"jurat/internal/test/jurattest"
+	"jurat/internal/test/must"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -39,10 +40,10 @@ type aWitness struct {
 
 func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
 	t.Helper()
-	key := must(operator.GenerateCosigner(nil, name))
-	trust := must(i.Trust(t.Context()))
+	key := get(operator.GenerateCosigner(nil, name))
+	trust := get(i.Trust(t.Context()))
 	log, err := lognote.NewVerifier(trust.Logs[0])
-	succeeds(t, err)
+	must.Do(t, err)
 	w := new(aWitness)
 	if w.Witness, err = witness.Open(t.Context(), witness.Config{File: t.TempDir() + "/w.db", Key: key, Logs: []lognote.Verifier{log},
 		Now: func() time.Time { return time.Now().Add(w.ahead) }}); err != nil {
@@ -82,68 +83,52 @@ func TestCosigned(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example", "w3.example"} {
 		w := witnessOf(t, i, name)
-		succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+		must.Do(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 		all = append(all, w)
 	}
 	trust, err := i.Trust(t.Context())
-	if err != nil || trust.Quorum != 2 || len(trust.Witnesses) != 3 {
-		t.Fatalf("quorum %d of %d: %v", trust.Quorum, len(trust.Witnesses), err)
-	}
+	must.Need(t, err == nil && trust.Quorum == 2 && len(trust.Witnesses) == 3, "quorum %d of %d: %v", trust.Quorum, len(trust.Witnesses), err)
 	order := func(r *evidence.Record) verify.Finding {
 		t.Helper()
-		proved := must(i.Ledger.ProveOne(t.Context(), r))
+		proved := get(i.Ledger.ProveOne(t.Context(), r))
 		return verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order)
 	}
-	if f := order(first); f.Status != verify.NotProved || f.Rule != "witnesses" {
-		t.Errorf("before any witness was asked: %+v", f)
-	}
+	f := order(first)
+	must.Hold(t, f.Status == verify.NotProved && f.Rule == "witnesses", "before any witness was asked: %+v", f)
 	all[2].down = true
 	c, err := i.Witnesses.Cosign(t.Context())
-	if err != nil || c.Cosigned() != 2 || !c.Met() || !errors.Is(c.Answers[2].Err, witness.ErrUnavailable) || c.Answers[0].At.IsZero() {
-		t.Fatalf("%+v, %v", c, err)
-	}
-	if f := order(first); f.Status != verify.Proved || !strings.Contains(f.Reason, "w1.example, w2.example") {
-		t.Errorf("cosigned by two: %+v", f)
-	}
+	must.Need(t, err == nil && c.Cosigned() == 2 && c.Met() && errors.Is(c.Answers[2].Err, witness.ErrUnavailable) && !c.Answers[0].At.IsZero(),
+		"%+v, %v", c, err)
+	f = order(first)
+	must.Hold(t, f.Status == verify.Proved && strings.Contains(f.Reason, "w1.example, w2.example"), "cosigned by two: %+v", f)
 	all[2].down = false
-	if c, err = i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
-		t.Errorf("the third comes later: %+v, %v", c, err)
-	}
+	c, err = i.Witnesses.Cosign(t.Context())
+	must.Hold(t, err == nil && c.Cosigned() == 3, "the third comes later: %+v, %v", c, err)
 	published, err := i.Witnesses.Published(t.Context())
-	if err != nil || published != c.Checkpoint || strings.Count(published, "— ") != 4 {
-		t.Errorf("%q, %v", published, err)
-	}
+	must.Hold(t, err == nil && published == c.Checkpoint && strings.Count(published, "— ") == 4, "%q, %v", published, err)
 
 	// All witnesses are unreachable: sealing goes on, and the last checkpoint that counts stays published.
 	for _, w := range all {
 		w.down = true
 	}
 	second := seal(t, i)
-	if c, err = i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 0 || c.Met() {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if f := order(second); f.Status != verify.NotProved || f.Rule != "witnesses" {
-		t.Errorf("no witness has cosigned it: %+v", f)
-	}
-	if f := order(first); f.Status != verify.Proved {
-		t.Errorf("the cosigned checkpoint has changed: %+v", f)
-	}
-	if again, err := i.Witnesses.Published(t.Context()); err != nil || again != published {
-		t.Errorf("%q, %v", again, err)
-	}
+	c, err = i.Witnesses.Cosign(t.Context())
+	must.Hold(t, err == nil && c.Cosigned() == 0 && !c.Met(), "%+v, %v", c, err)
+	f = order(second)
+	must.Hold(t, f.Status == verify.NotProved && f.Rule == "witnesses", "no witness has cosigned it: %+v", f)
+	f = order(first)
+	must.Hold(t, f.Status == verify.Proved, "the cosigned checkpoint has changed: %+v", f)
+	must.Give(i.Witnesses.Published(t.Context()))(t, published)
 	for _, w := range all {
 		w.down = false
 	}
-	if c, err = i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 3 {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if f := order(second); f.Status != verify.Proved {
-		t.Errorf("%+v", f)
-	}
-	succeeds(t, i.Witnesses.Remove(t.Context(), "w3.example", 0))
-	if settings, err := witness.ReadSettings(t.Context(), i.Files); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
-		t.Errorf("%+v, %v", settings, err)
-	}
+	c, err = i.Witnesses.Cosign(t.Context())
+	must.Hold(t, err == nil && c.Cosigned() == 3, "%+v, %v", c, err)
+	f = order(second)
+	must.Hold(t, f.Status == verify.Proved, "%+v", f)
+	must.Do(t, i.Witnesses.Remove(t.Context(), "w3.example", 0))
+	settings, err := witness.ReadSettings(t.Context(), i.Files)
+	must.Hold(t, err == nil && len(settings.List) == 2 && settings.Quorum == 2, "%+v, %v", settings, err)
 }
 
 // TestWitnessAheadOfItsTime: a cosignature whose time readers would refuse is not accepted. The witness is asked again.
@@ -151,8 +136,8 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	i := house(t)
 	r := seal(t, i)
 	w := witnessOf(t, i, "w1.example")
-	succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
-	trust := must(i.Trust(t.Context()))
+	must.Do(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+	trust := get(i.Trust(t.Context()))
 	for _, tt := range []struct {
 		ahead  time.Duration
 		status verify.Status
@@ -162,10 +147,9 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 		if err != nil || c.Met() != (tt.status == verify.Proved) || !c.Met() && !strings.Contains(c.Answers[0].Err.Error(), "one of the two clocks is wrong") {
 			t.Errorf("ahead by %v: %+v, %v", tt.ahead, c, err)
 		}
-		proved := must(i.Ledger.ProveOne(t.Context(), r))
-		if f := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order); f.Status != tt.status {
-			t.Errorf("ahead by %v: %+v", tt.ahead, f)
-		}
+		proved := get(i.Ledger.ProveOne(t.Context(), r))
+		f := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order)
+		must.Hold(t, f.Status == tt.status, "ahead by %v: %+v", tt.ahead, f)
 	}
 }
 
@@ -173,8 +157,8 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 func TestWitnessesAreToldApart(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
-	trust := must(i.Trust(t.Context()))
+	must.Do(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+	trust := get(i.Trust(t.Context()))
 	other := witnessOf(t, i, "w2.example").Address
 	for name, bad := range map[string]witness.Address{
 		"the same":          w.Address,
@@ -185,57 +169,46 @@ func TestWitnessesAreToldApart(t *testing.T) {
 		"no URL":            {URL: "w2.example", Key: other.Key},
 		"not over the wire": {URL: "http://w2.example", Key: other.Key},
 	} {
-		if err := i.Witnesses.Add(t.Context(), bad, 0); err == nil {
-			t.Errorf("%s: taken", name)
-		}
+		must.Say(t, i.Witnesses.Add(t.Context(), bad, 0), "", name)
 	}
-	if err := i.Witnesses.Add(t.Context(), other, 3); err == nil {
-		t.Error("three of two")
-	}
-	if err := i.Witnesses.Remove(t.Context(), "w7.example", 0); err == nil {
-		t.Error("Remove accepted a witness that is not there")
-	}
-	succeeds(t, os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600))
-	if _, err := i.Trust(t.Context()); err == nil {
-		t.Error("a trust file was written although the list of witnesses cannot be read")
-	}
+	must.Say(t, i.Witnesses.Add(t.Context(), other, 3), "", "three of two")
+	must.Say(t, i.Witnesses.Remove(t.Context(), "w7.example", 0), "", "Remove accepted a witness that is not there")
+	must.Do(t, os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600))
+	must.Refuse(t, "", "a trust file was written although the list of witnesses cannot be read")(i.Trust(t.Context()))
 }
 
 // TestWitnessOfAnotherHistory: if a witness has seen more of the log than there is, the error says so.
 func TestWitnessOfAnotherHistory(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+	must.Do(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 	backup := t.TempDir() + "/backup"
-	succeeds(t, os.CopyFS(backup, os.DirFS(i.Dir)))
+	must.Do(t, os.CopyFS(backup, os.DirFS(i.Dir)))
 	for name := range disktest.Tree(t, backup) { // this file system keeps no modes
 		if info, err := os.Stat(filepath.Join(backup, name)); err == nil && info.Mode().IsRegular() {
-			succeeds(t, os.Chmod(filepath.Join(backup, name), 0o600))
+			must.Do(t, os.Chmod(filepath.Join(backup, name), 0o600))
 		}
 	}
 	seal(t, i)
 	if c, err := i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	old := must(installation.Open(t.Context(), installation.Config{Dir: backup})) // with the checkpoint that was published then
+	old := get(installation.Open(t.Context(), installation.Config{Dir: backup})) // with the checkpoint that was published then
 	defer old.Close()
 	c, err := old.Witnesses.Cosign(t.Context())
 	var conflict *witness.ConflictError
-	if err != nil || !errors.As(c.Answers[0].Err, &conflict) || conflict.Size <= c.Size {
-		t.Fatalf("a log that was set back: %+v, %v", c, err)
-	}
+	must.Need(t, err == nil && errors.As(c.Answers[0].Err, &conflict) && conflict.Size > c.Size, "a log that was set back: %+v, %v", c, err)
 	for range 3 {
 		seal(t, old)
 	}
-	if c, err = old.Witnesses.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
-		t.Fatalf("a log that continued with other records: %+v, %v", c, err)
-	}
+	c, err = old.Witnesses.Cosign(t.Context())
+	must.Need(t, err == nil && errors.Is(c.Answers[0].Err, witness.ErrProof), "a log that continued with other records: %+v, %v", c, err)
 }
 
 // anchored has every outside authority stamp the checkpoint. It returns how many did and how many did not.
 func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
 	t.Helper()
-	all := must(i.Timekeeper.Anchor(t.Context()))
+	all := get(i.Timekeeper.Anchor(t.Context()))
 	for _, a := range all {
 		switch {
 		case a.Reason != nil:
@@ -251,7 +224,7 @@ func anchored(t *testing.T, i *installation.Installation) (stamped, missing int)
 func TestAnchor(t *testing.T) {
 	c, one := withOutside(t)
 	description, two := outside(t, "two")
-	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
+	must.Do(t, installation.AddOutside(t.Context(), c, description, false))
 	c.TSA = []string{stamping.BuiltIn} // records
 	r := seal(t, open(t, c))
 	c.TSA = nil
@@ -262,38 +235,31 @@ func TestAnchor(t *testing.T) {
 		if mood == jurattest.Fails { // the first
 			want = 1
 		}
-		if stamped, missing := anchored(t, i); stamped != want || missing != 1 {
-			t.Errorf("%s: %d stamped and %d missing", mood, stamped, missing)
-		}
+		stamped, missing := anchored(t, i)
+		must.Hold(t, stamped == want && missing == 1, "%s: %d stamped and %d missing", mood, stamped, missing)
 	}
 	be(t, two, jurattest.Good)
-	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
-		t.Errorf("when it is good: %d stamped and %d missing", stamped, missing)
-	}
+	stamped, missing := anchored(t, i)
+	must.Hold(t, stamped == 1 && missing == 0, "when it is good: %d stamped and %d missing", stamped, missing)
 	size, err := i.Ledger.Size(t.Context())
-	if err != nil || size != 3 {
-		t.Errorf("%d records, %v; want one, and an act for each authority", size, err)
-	}
+	must.Hold(t, err == nil && size == 3, "%d records, %v; want one, and an act for each authority", size, err)
 	one.Asked()
 	two.Asked()
-	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 || one.Asked()+two.Asked() != 0 {
-		t.Errorf("again: %d stamped and %d missing", stamped, missing)
-	}
+	stamped, missing = anchored(t, i)
+	must.Hold(t, stamped == 0 && missing == 0 && one.Asked()+two.Asked() == 0, "again: %d stamped and %d missing", stamped, missing)
 
 	proved, err := i.Ledger.ProveOne(t.Context(), r)
 	if err != nil || len(proved.Log.Anchors) != 1 || len(proved.Log.Anchors[0].Timestamps) != 1 || len(proved.Log.Anchors[0].Timestamps[0]) != 2 {
 		t.Fatalf("%v, %+v", err, proved)
 	}
 	for n, a := range []*jurattest.TSA{one, two} {
-		token := must(timestamp.Parse(proved.Log.Anchors[0].Timestamps[0][n]))
-		if _, err := token.Verify(sha256.Sum256([]byte(proved.Log.Anchors[0].Checkpoint)), timestamp.Options{Roots: []*x509.Certificate{a.Root}}); err != nil {
-			t.Errorf("stamp %d: %v", n, err)
-		}
+		token := get(timestamp.Parse(proved.Log.Anchors[0].Timestamps[0][n]))
+		_, err := token.Verify(sha256.Sum256([]byte(proved.Log.Anchors[0].Checkpoint)), timestamp.Options{Roots: []*x509.Certificate{a.Root}})
+		must.Hold(t, err == nil, "stamp %d: %v", n, err)
 	}
 	chain, err := i.Ledger.Chain(t.Context(), operator.CheckpointsChain)
-	if err != nil || len(chain) != 2 || chain[1].Payload.PreviousRecord != chain[0].Digest {
-		t.Errorf("the chain of stamped checkpoints: %v, %v", chain, err)
-	}
+	must.Hold(t, err == nil && len(chain) == 2 && chain[1].Payload.PreviousRecord == chain[0].Digest,
+		"the chain of stamped checkpoints: %v, %v", chain, err)
 	wantWhole(t, c)
 }
 
@@ -306,13 +272,13 @@ func TestAnchorBesideWitnesses(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example"} {
 		w := witnessOf(t, i, name)
-		succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+		must.Do(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 		all = append(all, w)
 	}
-	trust := must(i.Trust(t.Context()))
+	trust := get(i.Trust(t.Context()))
 	wanted := func(r *evidence.Record) {
 		t.Helper()
-		proved := must(i.Ledger.ProveOne(t.Context(), r))
+		proved := get(i.Ledger.ProveOne(t.Context(), r))
 		proved.Timestamps = nil // so that the stamped checkpoint alone shows the time
 		report := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()})
 		if order, at := report.Of(verify.Order), report.Of(verify.Time); order.Status != verify.Proved || !strings.Contains(order.Reason, "w1.example, w2.example") || at.Status != verify.Proved {
@@ -320,19 +286,17 @@ func TestAnchorBesideWitnesses(t *testing.T) {
 		}
 	}
 	all[1].down = true
-	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
-		t.Errorf("with a witness away: %d stamped and %d missing", stamped, missing)
-	}
+	stamped, missing := anchored(t, i)
+	must.Hold(t, stamped == 1 && missing == 0, "with a witness away: %d stamped and %d missing", stamped, missing)
 	all[1].down = false
-	must(i.Witnesses.Cosign(t.Context()))
+	get(i.Witnesses.Cosign(t.Context()))
 	wanted(first)
 	second := seal(t, i)
-	must(i.Witnesses.Cosign(t.Context()))
+	get(i.Witnesses.Cosign(t.Context()))
 	seal(t, i)
 	all[0].down = true
-	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
-		t.Errorf("over more than what is cosigned: %d stamped and %d missing", stamped, missing)
-	}
+	stamped, missing = anchored(t, i)
+	must.Hold(t, stamped == 1 && missing == 0, "over more than what is cosigned: %d stamped and %d missing", stamped, missing)
 	wanted(first)
 	wanted(second)
 	wantWhole(t, c)
@@ -362,7 +326,7 @@ func renew(t *testing.T, i *installation.Installation, config stamping.RenewConf
 	if config.Before.IsZero() {
 		config.Before = time.Now().AddDate(1, 0, 0)
 	}
-	return must(i.Timekeeper.Renew(t.Context(), config))
+	return get(i.Timekeeper.Renew(t.Context(), config))
 }
 
 // TestRenew: stamped checkpoints whose authority ends tomorrow are renewed, each once. Their records still prove their first times when that
@@ -373,41 +337,31 @@ func TestRenew(t *testing.T) {
 	first := seal(t, open(t, c))
 	c.TSA = nil
 	i := open(t, c)
-	if r := renew(t, i, stamping.RenewConfig{}); r != (stamping.Renewed{Authority: "outside"}) {
-		t.Errorf("without a stamped checkpoint: %+v", r)
-	}
+	must.Equal(t, renew(t, i, stamping.RenewConfig{}), stamping.Renewed{Authority: "outside"}, "without a stamped checkpoint")
 	anchored(t, i)
 	second := seal(t, i)
 	anchored(t, i)
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Renewed != 0 {
-		t.Errorf("what ends later: %+v", r)
-	}
-	trust := must(i.Trust(t.Context()))
+	r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)})
+	must.Hold(t, r.Renewed == 0, "what ends later: %+v", r)
+	trust := get(i.Trust(t.Context()))
 	trust.Authorities[1].NotAfter = time.Now().Add(time.Minute)
 	by := func(r *evidence.Record) string {
 		t.Helper()
-		proved := must(i.Ledger.ProveOne(t.Context(), r))
+		proved := get(i.Ledger.ProveOne(t.Context(), r))
 		proved.Timestamps = nil
 		at, _ := verify.Record(proved, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)}).TimeOf(r.Payload.RecordID)
 		return at.Authority
 	}
-	if by(first)+by(second) != "" {
-		t.Error("a lost authority is believed without a renewal")
-	}
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Renewed != 2 || r.Foreign != 0 || r.Authority != stamping.BuiltIn {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, by(first)+by(second) == "", "a lost authority is believed without a renewal")
+	r = renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn})
+	must.Hold(t, r.Renewed == 2 && r.Foreign == 0 && r.Authority == stamping.BuiltIn, "%+v", r)
 	for n, r := range []*evidence.Record{first, second} {
-		if got := by(r); got != trust.Authorities[1].Name {
-			t.Errorf("record %d: by %q", n, got)
-		}
+		must.Equal(t, by(r), trust.Authorities[1].Name, "record", n)
 	}
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Renewed != 0 {
-		t.Errorf("again: %+v", r)
-	}
-	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 {
-		t.Errorf("acts about renewals are stamped: %d and %d", stamped, missing)
-	}
+	r = renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn})
+	must.Hold(t, r.Renewed == 0, "again: %+v", r)
+	stamped, missing := anchored(t, i)
+	must.Hold(t, stamped == 0 && missing == 0, "acts about renewals are stamped: %d and %d", stamped, missing)
 	wantWhole(t, c)
 }
 
@@ -422,16 +376,12 @@ func TestRenewRefuses(t *testing.T) {
 	wantError(t, "by an authority that is not configured", stamping.ErrNotConfigured, errorOf(i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: "nobody"})))
 	for _, mood := range []jurattest.Mood{jurattest.Garbage, jurattest.WrongNonce, jurattest.Refuses} {
 		be(t, authority, mood)
-		if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); err == nil || errors.Is(err, stamping.ErrEndsTooEarly) {
-			t.Errorf("%s: %v", mood, err)
-		}
+		_, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year})
+		must.Hold(t, err != nil && !errors.Is(err, stamping.ErrEndsTooEarly), "%s: %v", mood, err)
 	}
-	if size, err := i.Ledger.Size(t.Context()); size != 2 || err != nil {
-		t.Errorf("%d records, %v, although nothing was renewed", size, err)
-	}
-	must(i.Timekeeper.Remove(t.Context(), "outside", false))
+	must.Give(i.Ledger.Size(t.Context()))(t, 2)
+	get(i.Timekeeper.Remove(t.Context(), "outside", false))
 	i = open(t, c)
-	if r := renew(t, i, stamping.RenewConfig{}); r.Foreign != 1 || r.Renewed != 0 {
-		t.Errorf("of an authority that is no longer configured: %+v", r)
-	}
+	r := renew(t, i, stamping.RenewConfig{})
+	must.Hold(t, r.Foreign == 1 && r.Renewed == 0, "of an authority that is no longer configured: %+v", r)
 }
