@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -49,41 +48,6 @@ func (d *Disclosure) commitment() string {
 	mac.Write([]byte{0})
 	mac.Write(d.Value)
 	return commitmentPrefix + hex.EncodeToString(mac.Sum(nil))
-}
-
-// sealApart replaces the members that are to be sealed apart by commitments and returns their disclosures. Members that
-// the actor already sealed apart stay as they are.
-func (d *Draft) sealApart(m members, random io.Reader) ([]Disclosure, error) {
-	var disclosures []Disclosure
-	for _, pointer := range d.apart {
-		if slices.Contains(d.SealedApart, pointer) {
-			return nil, &FieldError{Field: pointer, Reason: "sealed apart already"}
-		}
-		opens, err := m.commit(pointer, rules[d.ActionType], random)
-		if err != nil {
-			return nil, err
-		}
-		disclosures = append(disclosures, *opens)
-	}
-	if len(d.apart) > 0 {
-		m["sealed_apart"] = marshal(slices.Sorted(slices.Values(slices.Concat(d.SealedApart, d.apart))))
-	}
-	return disclosures, d.makeProvable(m, disclosures)
-}
-
-func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, error) {
-	if err := apartAllowed(pointer, r); err != nil {
-		return nil, err
-	}
-	value, err := m.get(pointer)
-	if err != nil {
-		return nil, err
-	}
-	d := &Disclosure{Pointer: pointer, Salt: make([]byte, saltSize), Value: value}
-	if _, err := io.ReadFull(random, d.Salt); err != nil {
-		return nil, fmt.Errorf("drawing salt: %w", err)
-	}
-	return d, m.set(pointer, quote(d.commitment()))
 }
 
 // CheckDisclosures compares what a record discloses with the commitments in its payload. A wrong disclosure gives an
@@ -294,12 +258,6 @@ func InMetadata(pointer string) bool {
 	return err == nil && name == "metadata" && inner != ""
 }
 
-// Has reports whether a draft has the member at a pointer.
-func (d *Draft) Has(pointer string) bool {
-	_, err := d.members.get(pointer)
-	return err == nil
-}
-
 // IsApart reports whether the member at a pointer is sealed apart. If the member is in clear, it returns an error
 // with ErrNotApart in its chain.
 func (r *Record) IsApart(pointer string) (bool, error) {
@@ -395,49 +353,10 @@ type PropertyProof struct {
 	Statement jsontext.Value `json:"statement"` // see property.ParseStatement
 }
 
-// SealingProvable returns a copy of the draft that lists members to seal apart and make provable: their kinds, by JSON pointers.
-func (d *Draft) SealingProvable(kinds map[string]property.Kind) *Draft {
-	wishing := d.SealingApart(slices.Collect(maps.Keys(kinds))...)
-	wishing.provable = joined(d.provable, kinds)
-	return wishing
-}
-
-// Provable returns what was given to SealingProvable.
-func (d *Draft) Provable() map[string]property.Kind { return joined(d.provable, nil) }
-
 // provableAt returns what the payload says of the provable member at a pointer; nil: it is not provable.
 func (p *Payload) provableAt(pointer string) *Provable {
 	if i := slices.IndexFunc(p.Provable, func(one Provable) bool { return one.Pointer == pointer }); i >= 0 {
 		return &p.Provable[i]
-	}
-	return nil
-}
-
-// joined returns both; what b says counts.
-func joined(a, b map[string]property.Kind) map[string]property.Kind {
-	all := make(map[string]property.Kind, len(a)+len(b))
-	maps.Copy(all, a)
-	maps.Copy(all, b)
-	return all
-}
-
-// makeProvable adds the second commitments of members that were just sealed apart. Those that the actor made stay as they are.
-func (d *Draft) makeProvable(m members, disclosures []Disclosure) error {
-	list := slices.Clone(d.given.Provable)
-	for _, opens := range disclosures {
-		kind, wanted := d.provable[opens.Pointer]
-		if !wanted {
-			continue
-		}
-		commitment, err := opens.provable(kind)
-		if err != nil {
-			return &FieldError{Field: opens.Pointer, Reason: err.Error() + "; give a value of the kind, or name another kind"}
-		}
-		list = append(list, Provable{Commitment: commitment.String(), Kind: kind, Pointer: opens.Pointer})
-	}
-	if len(list) > 0 {
-		slices.SortFunc(list, func(a, b Provable) int { return strings.Compare(a.Pointer, b.Pointer) })
-		m["provable"] = marshal(list)
 	}
 	return nil
 }

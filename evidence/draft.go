@@ -1,3 +1,5 @@
+//go:build !js
+
 package evidence
 
 import (
@@ -8,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -204,9 +207,6 @@ func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 	return nil
 }
 
-// FormatTime writes a time in the form of payloads: RFC 3339, UTC, milliseconds.
-func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
 func (r *Record) sign(signers []Signer) error {
 	for _, signer := range signers {
 		signature, err := signer.Sign(r.canonical)
@@ -216,51 +216,6 @@ func (r *Record) sign(signers []Signer) error {
 		r.Signatures = append(r.Signatures, signature)
 	}
 	return r.checkSignatures()
-}
-
-// marshal encodes values that this package made.
-func marshal(v any) jsontext.Value {
-	doc, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("evidence: encoding %T: %v", v, err)) // cannot happen: names and values were checked on input
-	}
-	return doc
-}
-
-// quote encodes a text that this package made.
-func quote[Text ~string | ~[]byte](s Text) jsontext.Value {
-	return quoteIn(len(s)+len(s)/4+len(`""`), s)
-}
-
-// quoteIn encodes a text whose form is about as long as expected.
-func quoteIn[Text ~string | ~[]byte](expected int, s Text) jsontext.Value {
-	text, err := jsontext.AppendQuote(make([]byte, 0, expected), s)
-	if err != nil {
-		panic(fmt.Sprintf("evidence: quoting %q: %v", s, err)) // cannot happen: texts were checked on input
-	}
-	return text
-}
-
-// Algorithm names a signature algorithm.
-type Algorithm = sigkey.Algorithm
-
-const (
-	RS256   = sigkey.RS256   // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
-	ES256   = sigkey.ES256   // ECDSA on P-256 with SHA-256, strict DER, low S
-	Ed25519 = sigkey.Ed25519 // RFC 8032, pure, over the canonical bytes themselves
-	MLDSA65 = sigkey.MLDSA65 // FIPS 204, pure, over the canonical bytes themselves, with an empty context
-)
-
-// Algorithms lists every algorithm, in the order in which they are shown.
-func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519, MLDSA65} }
-
-// ErrSignature is in the chain of every error about a signature that is not valid under its key.
-var ErrSignature = errors.New("the signature is not this key's over this payload")
-
-// SignerInfo names, inside the signed payload, one signature that the record must have.
-type SignerInfo struct {
-	Algorithm Algorithm `json:"alg"`
-	KeyID     KeyID     `json:"key_id"`
 }
 
 // A Signer signs payloads with one private key, wherever the key is kept.
@@ -297,61 +252,99 @@ func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
 	return sigkey.Sign(s.key, s.info.Algorithm, s.random, canonical)
 }
 
-// CheckSignature verifies one signature over a canonical payload. Every failure has ErrSignature in its chain.
-func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
-	if id, err := KeyIDOf(public); err != nil || id != want.KeyID {
-		return fmt.Errorf("%w: the payload names another key", ErrSignature)
+// sealApart replaces the members that are to be sealed apart by commitments and returns their disclosures. Members that
+// the actor already sealed apart stay as they are.
+func (d *Draft) sealApart(m members, random io.Reader) ([]Disclosure, error) {
+	var disclosures []Disclosure
+	for _, pointer := range d.apart {
+		if slices.Contains(d.SealedApart, pointer) {
+			return nil, &FieldError{Field: pointer, Reason: "sealed apart already"}
+		}
+		opens, err := m.commit(pointer, rules[d.ActionType], random)
+		if err != nil {
+			return nil, err
+		}
+		disclosures = append(disclosures, *opens)
 	}
-	return checkSignature(public, want, canonical, signature)
+	if len(d.apart) > 0 {
+		m["sealed_apart"] = marshal(slices.Sorted(slices.Values(slices.Concat(d.SealedApart, d.apart))))
+	}
+	return disclosures, d.makeProvable(m, disclosures)
 }
 
-// checkSignature is CheckSignature for a key that is known to have the wanted id.
-func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
-	if err := sigkey.Check(public, want.Algorithm, canonical, signature); err != nil {
-		return fmt.Errorf("%w: %w", ErrSignature, err)
+func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, error) {
+	if err := apartAllowed(pointer, r); err != nil {
+		return nil, err
+	}
+	value, err := m.get(pointer)
+	if err != nil {
+		return nil, err
+	}
+	d := &Disclosure{Pointer: pointer, Salt: make([]byte, saltSize), Value: value}
+	if _, err := io.ReadFull(random, d.Salt); err != nil {
+		return nil, fmt.Errorf("drawing salt: %w", err)
+	}
+	return d, m.set(pointer, quote(d.commitment()))
+}
+
+// Has reports whether a draft has the member at a pointer.
+func (d *Draft) Has(pointer string) bool {
+	_, err := d.members.get(pointer)
+	return err == nil
+}
+
+// SealingProvable returns a copy of the draft that lists members to seal apart and make provable: their kinds, by JSON pointers.
+func (d *Draft) SealingProvable(kinds map[string]property.Kind) *Draft {
+	wishing := d.SealingApart(slices.Collect(maps.Keys(kinds))...)
+	wishing.provable = joined(d.provable, kinds)
+	return wishing
+}
+
+// makeProvable adds the second commitments of members that were just sealed apart. Those that the actor made stay as they are.
+func (d *Draft) makeProvable(m members, disclosures []Disclosure) error {
+	list := slices.Clone(d.given.Provable)
+	for _, opens := range disclosures {
+		kind, wanted := d.provable[opens.Pointer]
+		if !wanted {
+			continue
+		}
+		commitment, err := opens.provable(kind)
+		if err != nil {
+			return &FieldError{Field: opens.Pointer, Reason: err.Error() + "; give a value of the kind, or name another kind"}
+		}
+		list = append(list, Provable{Commitment: commitment.String(), Kind: kind, Pointer: opens.Pointer})
+	}
+	if len(list) > 0 {
+		slices.SortFunc(list, func(a, b Provable) int { return strings.Compare(a.Pointer, b.Pointer) })
+		m["provable"] = marshal(list)
 	}
 	return nil
 }
 
-// NormalSignature returns the form of a signature that records have. It changes only ECDSA signatures: other programs
-// make (r, n-s) as often as (r, s), and each follows from the other. It returns an error if an ECDSA signature is not
-// DER.
-func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
-	if algorithm != ES256 {
-		return signature, nil
-	}
-	return sigkey.LowS(signature)
+// joined returns both; what b says counts.
+func joined(a, b map[string]property.Kind) map[string]property.Kind {
+	all := make(map[string]property.Kind, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
 }
 
-// KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
-type KeyID = Digest
+// Provable returns what was given to SealingProvable.
+func (d *Draft) Provable() map[string]property.Kind { return joined(d.provable, nil) }
 
-// KeyIDOf returns the key's id. Its errors are those of MarshalPublicKey.
-func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
-	der, err := MarshalPublicKey(public)
-	if err != nil {
-		return KeyID{}, err
+// NewRecordID makes a UUIDv7: 48 bits of milliseconds, then randomness, so that ids sort by time. If random is nil, it uses crypto/rand. It returns
+// an error for times before 1970 or after the year 10889, and the errors of random.
+func NewRecordID(t time.Time, random io.Reader) (string, error) {
+	ms := t.UnixMilli()
+	if ms < 0 || ms >= 1<<48 {
+		return "", fmt.Errorf("making record id: %s does not fit into a UUIDv7", t)
 	}
-	return DigestOf(der), nil
+	var id [16]byte
+	if _, err := io.ReadFull(randomOr(random), id[:]); err != nil {
+		return "", fmt.Errorf("drawing record id: %w", err)
+	}
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return formatID(id[:]), nil
 }
-
-// AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
-func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) { return sigkey.AlgorithmOf(public) }
-
-// MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
-// key of a type that x509 does not write.
-func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) { return sigkey.MarshalPublic(public) }
-
-// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
-// has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
-func ParsePublicKey(der []byte) (crypto.PublicKey, error) { return sigkey.ParsePublic(der) }
-
-// MarshalPrivateKey returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
-// seed. It refuses such a key without its seed, and types that x509 does not write.
-func MarshalPrivateKey(private crypto.Signer) ([]byte, error) { return sigkey.MarshalPrivate(private) }
-
-// ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it. It refuses keys that cannot sign.
-func ParsePrivateKey(der []byte) (crypto.Signer, error) { return sigkey.ParsePrivate(der) }
-
-// NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
-func NewMLDSA65(seed *[32]byte) crypto.Signer { return sigkey.NewMLDSA(seed) }

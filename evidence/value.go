@@ -6,11 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -267,23 +265,6 @@ func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 func (d *Digest) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDigest(string(text))
 	return err
-}
-
-// NewRecordID makes a UUIDv7: 48 bits of milliseconds, then randomness, so that ids sort by time. If random is nil, it uses crypto/rand. It returns
-// an error for times before 1970 or after the year 10889, and the errors of random.
-func NewRecordID(t time.Time, random io.Reader) (string, error) {
-	ms := t.UnixMilli()
-	if ms < 0 || ms >= 1<<48 {
-		return "", fmt.Errorf("making record id: %s does not fit into a UUIDv7", t)
-	}
-	var id [16]byte
-	if _, err := io.ReadFull(randomOr(random), id[:]); err != nil {
-		return "", fmt.Errorf("drawing record id: %w", err)
-	}
-	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
-	}
-	return formatID(id[:]), nil
 }
 
 // RecordIDFor makes a record id from words that identify what is recorded. The same words give the same id, so it is

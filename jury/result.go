@@ -1,7 +1,6 @@
 package jury
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
@@ -287,27 +286,6 @@ func (t *Tally) Waiting() []string {
 		}
 	}
 	return list
-}
-
-// BriefOf returns what a seat was given before an answer or absence, from the evidence and the acts of the trial.
-// acts must contain all acts before that answer, and they must be valid. With the brief and the seat's template, a
-// caller can rebuild the prompt. It returns a *Discrepancy if an act breaks a rule or its juror was not asked, and an
-// error if there is no such act.
-func BriefOf(material []byte, acts []Act, answer evidence.Digest) (Brief, error) {
-	t := NewTally(evidence.DigestOf(material))
-	for _, a := range acts {
-		if a.Digest == answer {
-			s, who := t.last(), a.who()
-			if s == nil || s.seatOf(who) < 0 {
-				return Brief{}, a.breaks(RuleSequence, "%q was not asked", abbreviate(who))
-			}
-			return t.brief(s, s.seatOf(who), material), nil
-		}
-		if err := t.Apply(a); err != nil {
-			return Brief{}, err
-		}
-	}
-	return Brief{}, fmt.Errorf("the trial has no act %s", answer)
 }
 
 // ReadAct reads the act from a record of a trial. It does not check the act's place: Replay and package verify do.

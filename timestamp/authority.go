@@ -1,6 +1,9 @@
+//go:build !js
+
 package timestamp
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -18,8 +21,10 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
@@ -370,12 +375,6 @@ const (
 	mockKeyWORTHLESS     = "9d34e00e6fb41ae75ae0332d5c3f8b6440a1a604c9e08bc6b6025fd1e24f2c6c"
 )
 
-// SHA-256 of the SubjectPublicKeyInfo of those keys.
-const (
-	mockRootKeyDigest = "41bcd95f8c1c4871d2bedef7b0c350f808dea9548694fd60fa393168237b1a10"
-	mockKeyDigest     = "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c"
-)
-
 // The mock's certificates are constants: code that makes certificates may change its bytes, and these must not
 // change.
 const (
@@ -458,4 +457,178 @@ func mockKey(scalar string) crypto.Signer {
 func mockCertificate(text string) *x509.Certificate {
 	block, _ := pem.Decode([]byte(text))
 	return fixed(x509.ParseCertificate(block.Bytes))
+}
+
+// Marshal encodes the request in DER (RFC 3161, 2.4.1). It returns ErrMalformed if a field is invalid.
+func (r *Request) Marshal() ([]byte, error) {
+	var policy, nonce, certReq []byte
+	var err error
+	if !unset(r.Policy) {
+		if policy, err = policyElement(r.Policy); err != nil {
+			return nil, fmt.Errorf("marshalling time stamp request: %w", err)
+		}
+	}
+	if r.Nonce != nil {
+		nonce = bigInteger(r.Nonce)
+	}
+	if r.CertReq { // DEFAULT FALSE
+		certReq = tlv(asn1.BOOLEAN, []byte{0xff})
+	}
+	der := seq(integer(requestVersion), imprintElement(seq(oid(oidSHA256)), r.Imprint[:]), policy, nonce, certReq)
+	if len(der) > MaxRequestSize {
+		return nil, fmt.Errorf("marshalling time stamp request: %w", &SyntaxError{MaxRequestSize, "larger than accepted"})
+	}
+	return der, nil
+}
+
+// MarshalResponse wraps a token as the TimeStampResp that granted it, which "openssl ts -verify -in" reads without
+// -token_in. It does not check the token's contents. It returns ErrMalformed for a token that is not one SEQUENCE in
+// DER, or is longer than MaxTokenSize.
+func MarshalResponse(token []byte) ([]byte, error) {
+	d, s := decode(token, MaxTokenSize, "token")
+	d.element(&s, asn1.SEQUENCE, "token")
+	d.end(s, "token")
+	if d.err != nil {
+		return nil, fmt.Errorf("marshalling time stamp response: %w", d.err)
+	}
+	return seq(seq(integer(statusGranted)), token), nil
+}
+
+// MaxRequestSize is the largest request in bytes. One with nonce and policy takes about a hundred.
+const MaxRequestSize = 4 << 10
+
+const requestVersion = 1 // RFC 3161, 2.4.1
+
+// Request is an RFC 3161 TimeStampReq.
+type Request struct {
+	Imprint [sha256.Size]byte // SHA-256 of the data to stamp
+	Nonce   *big.Int          // nil: none; then an old answer can pass for a new one
+	Policy  x509.OID          // zero: the authority's default
+	CertReq bool              // whether the token must contain the authority's certificate
+}
+
+// MaxResponseSize is the largest response in bytes: the largest token and some text of status. A larger one is
+// refused unread.
+const MaxResponseSize = MaxTokenSize + 4<<10
+
+// PKIStatus (RFC 3161, 2.4.2).
+const (
+	statusGranted         = 0
+	statusGrantedWithMods = 1
+)
+
+// statuses are the names of PKIStatus (RFC 3161, 2.4.2).
+var statuses = []string{"granted", "grantedWithMods", "rejection", "waiting", "revocationWarning", "revocationNotification"}
+
+// failures are the named bits of PKIFailureInfo (RFC 3161, 2.4.2).
+var failures = map[int]string{0: "badAlg", 2: "badRequest", 5: "badDataFormat", 14: "timeNotAvailable", 15: "unacceptedPolicy",
+	16: "unacceptedExtension", 17: "addInfoNotAvailable", 25: "systemFailure"}
+
+// ParseResponse reads a TimeStampResp and returns the bytes of its token, for Parse. It returns a *StatusError if the
+// authority refused, and ErrMalformed if the response is not strict DER, grants without a token, or refuses with one.
+func ParseResponse(der []byte) (token []byte, err error) {
+	defer fault.While(&err, "parsing time stamp response")
+	d, s := decode(der, MaxResponseSize, "time stamp response")
+	response := d.read(&s, asn1.SEQUENCE, "time stamp response")
+	d.end(s, "time stamp response")
+
+	info := d.read(&response, asn1.SEQUENCE, "status information")
+	status := d.statusInfo(info)
+	at := response
+	var found cryptobyte.String
+	if d.more(response) {
+		found = d.element(&response, asn1.SEQUENCE, "token")
+	}
+	d.end(response, "token")
+	if d.err != nil {
+		return nil, d.err
+	}
+	granted := status.Status == statusGranted || status.Status == statusGrantedWithMods
+	switch {
+	// "When the status contains the value zero or one, a TimeStampToken MUST be present. When status contains a value other
+	// than zero or one, a TimeStampToken MUST NOT be present" (RFC 3161, 2.4.2).
+	case granted && found == nil:
+		d.fail(at, "granted without a token")
+	case !granted && found != nil:
+		d.fail(at, "refused with a token")
+	case granted && len(status.Failures) > 0:
+		d.fail(info, "granted with a failure")
+	case granted && len(found) > MaxTokenSize:
+		d.fail(at, "token is larger than accepted")
+	case !granted:
+		d.failWith(status)
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return found, nil
+}
+
+// statusInfo reads the contents of PKIStatusInfo (RFC 3161, 2.4.2).
+func (d *decoder) statusInfo(s cryptobyte.String) *StatusError {
+	e := &StatusError{}
+	at := s
+	status := d.integer(&s, "status")
+	if d.err == nil && (!status.IsInt64() || status.Int64() != int64(int32(status.Int64()))) {
+		d.fail(at, "status out of range")
+	}
+	text, present := d.optional(&s, asn1.SEQUENCE, "status text")
+	if present && text.Empty() {
+		d.fail(text, "status text without a member")
+	}
+	for d.more(text) {
+		at := text
+		line := d.read(&text, asn1.UTF8String, "status text")
+		if d.err == nil && !utf8.Valid(line) {
+			d.fail(at, "status text is not UTF-8")
+		}
+		e.Text = append(e.Text, string(line))
+	}
+	if s.PeekASN1Tag(asn1.BIT_STRING) {
+		e.Failures = d.failures(&s)
+	}
+	d.end(s, "status information")
+	if d.err == nil {
+		e.Status = int(status.Int64())
+	}
+	return e
+}
+
+func (d *decoder) failures(s *cryptobyte.String) (names []string) {
+	at := *s
+	var bits stdasn1.BitString
+	if !d.next(s, "failure information", func() bool { return s.ReadASN1BitString(&bits) }) {
+		return nil
+	}
+	for i := range bits.BitLength {
+		if bits.At(i) == 1 {
+			names = append(names, cmp.Or(failures[i], fmt.Sprintf("bit %d", i)))
+		}
+	}
+	// A named bit list is written without trailing zero bits (X.690, 11.2.2).
+	if bits.BitLength > 0 && bits.At(bits.BitLength-1) == 0 {
+		d.fail(at, "failure information with trailing zero bits")
+	}
+	return names
+}
+
+// StatusError is an authority's refusal to issue a token (RFC 3161, 2.4.2).
+type StatusError struct {
+	Status   int      // PKIStatus: 2 rejection, 3 waiting, 4 revocation warning, 5 revocation notification
+	Failures []string // PKIFailureInfo by name: badAlg, badRequest, … or bit N for an unnamed one
+	Text     []string // the authority's explanation; foreign text, not trusted
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("authority refused: status %d", e.Status)
+	if e.Status >= 0 && e.Status < len(statuses) {
+		s += " (" + statuses[e.Status] + ")"
+	}
+	if len(e.Failures) > 0 {
+		s += ": " + strings.Join(e.Failures, ", ")
+	}
+	if len(e.Text) > 0 {
+		s += fmt.Sprintf(": %q", strings.Join(e.Text, "; "))
+	}
+	return s
 }

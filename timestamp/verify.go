@@ -230,6 +230,12 @@ func Between(certificates []*x509.Certificate) (between []*x509.Certificate) {
 	return between
 }
 
+// SHA-256 of the SubjectPublicKeyInfo of the mock authority's keys, which are published.
+const (
+	mockRootKeyDigest = "41bcd95f8c1c4871d2bedef7b0c350f808dea9548694fd60fa393168237b1a10"
+	mockKeyDigest     = "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c"
+)
+
 // isMock recognises the mock authority by its keys, so that other certificates for these keys are refused, too.
 func isMock(c *x509.Certificate) bool {
 	digest := sha256.Sum256(c.RawSubjectPublicKeyInfo)

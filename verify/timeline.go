@@ -1,9 +1,9 @@
+//go:build !js
+
 package verify
 
 import (
-	"bytes"
 	"container/heap"
-	"iter"
 	"slices"
 	"strings"
 
@@ -262,18 +262,4 @@ func inStrings(value jsontext.Value, text string) bool {
 		}
 	}
 	return false
-}
-
-// tokensOf returns the tokens of a value, which is well-formed, and of each whether it is the name of a member.
-func tokensOf(value jsontext.Value) iter.Seq2[jsontext.Token, bool] {
-	return func(yield func(jsontext.Token, bool) bool) {
-		dec := jsontext.NewDecoder(bytes.NewReader(value))
-		for {
-			kind, length := dec.StackIndex(dec.StackDepth())
-			token, err := dec.ReadToken()
-			if err != nil || !yield(token, kind == '{' && length%2 == 0) {
-				return
-			}
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -519,4 +520,18 @@ func stoodIn(r *evidence.Record) bool {
 		return body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback
 	}
 	return false
+}
+
+// tokensOf returns the tokens of a value, which is well-formed, and of each whether it is the name of a member.
+func tokensOf(value jsontext.Value) iter.Seq2[jsontext.Token, bool] {
+	return func(yield func(jsontext.Token, bool) bool) {
+		dec := jsontext.NewDecoder(bytes.NewReader(value))
+		for {
+			kind, length := dec.StackIndex(dec.StackDepth())
+			token, err := dec.ReadToken()
+			if err != nil || !yield(token, kind == '{' && length%2 == 0) {
+				return
+			}
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package observed
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -15,117 +14,6 @@ const (
 	leastCopy = 256 // a shorter copy takes more room than its bytes
 	factor    = 0x9E3779B1
 )
-
-// Pieces writes a body as copies from earlier ones, with bytes of its own in between. It compares bytes, as rsync does: a window of 64
-// bytes moves through the body and is looked up among the blocks of the earlier ones. So what was inserted, moved or repeated is found, in
-// whatever format, and what the pieces make is the body itself. If nothing is gained, the body is one piece of its own.
-func Pieces(body []byte, earlier ...[]byte) []evidence.Piece {
-	m := &matcher{body: body, earlier: earlier}
-	if len(body) >= leastCopy {
-		m.index()
-		m.match()
-	}
-	m.own(len(body))
-	if len(m.pieces) == 0 || len(m.pieces) > evidence.MaxPieces {
-		return []evidence.Piece{{Own: body, Length: int64(len(body))}}
-	}
-	return m.pieces
-}
-
-// A place is where a block begins: in which of the earlier bodies, and at which offset.
-type place struct{ body, at int }
-
-type matcher struct {
-	body    []byte
-	earlier [][]byte
-	digests []evidence.Digest
-	blocks  map[uint32]place
-	done    int // bytes of the body that are in pieces
-	pieces  []evidence.Piece
-}
-
-// index notes where each block of the earlier bodies begins. Of equal blocks the first counts.
-func (m *matcher) index() {
-	m.blocks = map[uint32]place{}
-	for n, source := range m.earlier {
-		m.digests = append(m.digests, evidence.DigestOf(source))
-		for at := 0; at+blockSize <= len(source); at += blockSize {
-			sum := sumOf(source[at : at+blockSize])
-			if _, taken := m.blocks[sum]; !taken {
-				m.blocks[sum] = place{n, at}
-			}
-		}
-	}
-}
-
-// sumOf is a rolling sum: that of the next window follows from it in one step.
-func sumOf(block []byte) (sum uint32) {
-	for _, c := range block {
-		sum = sum*factor + uint32(c)
-	}
-	return sum
-}
-
-// outgoing is the factor of the byte that leaves a window.
-var outgoing = func() uint32 {
-	power := uint32(1)
-	for range blockSize {
-		power *= factor
-	}
-	return power
-}()
-
-func (m *matcher) match() {
-	if len(m.blocks) == 0 {
-		return
-	}
-	for at, sum := 0, sumOf(m.body[:blockSize]); ; {
-		found, hit := m.blocks[sum]
-		if hit && bytes.Equal(m.block(found), m.body[at:at+blockSize]) {
-			if end, copied := m.copy(found, at); copied {
-				if at = end; at+blockSize > len(m.body) {
-					return
-				}
-				sum = sumOf(m.body[at : at+blockSize])
-				continue
-			}
-		}
-		if at+blockSize >= len(m.body) {
-			return
-		}
-		sum = sum*factor + uint32(m.body[at+blockSize]) - outgoing*uint32(m.body[at])
-		at++
-	}
-}
-
-func (m *matcher) block(p place) []byte { return m.earlier[p.body][p.at : p.at+blockSize] }
-
-// copy extends a match in both directions, and takes it if it is long enough. It returns where it ends.
-func (m *matcher) copy(p place, at int) (end int, copied bool) {
-	source := m.earlier[p.body]
-	from, length := p.at, blockSize
-	for at > m.done && from > 0 && m.body[at-1] == source[from-1] {
-		at, from, length = at-1, from-1, length+1
-	}
-	for at+length < len(m.body) && from+length < len(source) && m.body[at+length] == source[from+length] {
-		length++
-	}
-	if length < leastCopy {
-		return 0, false
-	}
-	m.own(at)
-	m.pieces = append(m.pieces, evidence.Piece{From: m.digests[p.body], At: int64(from), Length: int64(length)})
-	m.done = at + length
-	return m.done, true
-}
-
-// own adds the bytes up to an offset as a piece of their own.
-func (m *matcher) own(to int) {
-	if to > m.done {
-		m.pieces = append(m.pieces, evidence.Piece{Own: m.body[m.done:to], Length: int64(to - m.done)})
-		m.done = to
-	}
-}
 
 // MaxWindow is how many bytes of bodies a Window holds. docs/format.md has the same number, because two verifiers must agree.
 const MaxWindow = 128 << 20

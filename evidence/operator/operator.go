@@ -1,3 +1,5 @@
+//go:build !js
+
 // Package operator reads and writes what the operator of a log states under its own key, and what witnesses sign
 // beside it.
 //
@@ -69,16 +71,6 @@ func (b *CheckpointStampBody) Anchor() evidence.Anchor {
 func (b *CheckpointStampBody) check() error {
 	return evidence.CheckAnchors(b.Checkpoint, []evidence.Anchor{b.Anchor()})
 }
-
-// KeyChange is what happened to a key.
-type KeyChange string
-
-const (
-	KeyRegistered KeyChange = "registered" // the operator registered it
-	KeyRotated    KeyChange = "rotated"    // it replaces another key
-	KeyRetired    KeyChange = "retired"    // it no longer signs
-	KeyRevoked    KeyChange = "revoked"    // another party may hold it
-)
 
 // Custody of a key: who can sign with it. A KeyEventBody and a trust file use the same words.
 const (

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"strings"
 
@@ -19,45 +18,6 @@ var (
 	// ErrProof is the error of [Verify] for a proof that does not show its statement.
 	ErrProof = errors.New("the proof does not show the statement")
 )
-
-// Prove makes a proof of a statement from what opens the commitment to its value. random should be crypto/rand.Reader. Its errors are those
-// of [Statement.Check], of values that are not of the kind, of reading random, and [ErrFalse].
-func Prove(s *Statement, opening Opening, random io.Reader) ([]byte, error) {
-	tag, err := s.tag()
-	if err != nil {
-		return nil, fmt.Errorf("proving a property: %w", err)
-	}
-	source := &source{random: random}
-	c := newCompiler()
-	c.proving, c.next = true, source.scalar
-	v, r, err := opening.open(s.Kind, s.Members[0].Pointer)
-	if err != nil {
-		return nil, fmt.Errorf("proving a property: %w", err)
-	}
-	err = c.compile(s, Commitment{mulGenerator(v).Add(h.Mul(r))}, opened{v, r})
-	if err = errors.Join(err, source.err); err != nil {
-		return nil, fmt.Errorf("proving a property: %w", err)
-	}
-	numbers, err := proveRelation(tag, c.relation, c.scalars, random)
-	if err != nil {
-		return nil, fmt.Errorf("proving a property: %w", err)
-	}
-	return append(c.proof, numbers...), nil
-}
-
-// A source draws scalars, and keeps the first error.
-type source struct {
-	random io.Reader
-	err    error
-}
-
-func (s *source) scalar() scalar {
-	var wide [48]byte
-	if _, err := io.ReadFull(s.random, wide[:]); err != nil && s.err == nil {
-		s.err = fmt.Errorf("reading randomness: %w", err)
-	}
-	return reduceScalar(wide)
-}
 
 // MaxProof is the size in bytes above which no statement has a proof.
 const MaxProof = 1 << 20

@@ -8,11 +8,9 @@ import (
 	"net/url"
 	"slices"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
-	"jurat/evidence/operator"
 	"jurat/internal/kit/cbor"
 	"jurat/internal/kit/sigkey"
 )
@@ -178,34 +176,6 @@ func (m *sign1) keyID() []byte {
 // toBeSigned returns the Sig_structure of RFC 9052, section 4.4, without external data.
 func toBeSigned(header, payload []byte) ([]byte, error) {
 	return cbor.Encode([]any{context1, header, []byte{}, payload})
-}
-
-// A signing makes a COSE_Sign1.
-type signing struct {
-	protected, unprotected cbor.Map
-	payload                []byte
-	detached               bool
-}
-
-// by returns the COSE_Sign1. sign gets the bytes to be signed, and returns the signature as COSE has it.
-func (s signing) by(sign func([]byte) ([]byte, error)) ([]byte, error) {
-	header, err := cbor.Encode(s.protected)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := toBeSigned(header, s.payload)
-	if err != nil {
-		return nil, err
-	}
-	signature, err := sign(signed)
-	if err != nil {
-		return nil, err
-	}
-	var payload any = s.payload
-	if s.detached {
-		payload = nil
-	}
-	return cbor.Encode(cbor.Tag{Number: tagSign1, Content: []any{header, s.unprotected, payload, signature}})
 }
 
 // Is recognises a tagged COSE_Sign1 by its first bytes, which begin no text and no archive. The rest may be damaged.
@@ -381,68 +351,5 @@ func (r *Receipt) Check(public crypto.PublicKey, entry []byte) (tlog.Hash, error
 // LogIssuer returns the name of a log as an issuer of receipts.
 func LogIssuer(origin string) string { return "urn:jurat:log:" + url.PathEscape(origin) }
 
-// A Log signs receipts.
-type Log struct {
-	Key  string                               // the verifier key, as package note writes it
-	Sign func(message []byte) ([]byte, error) // with the log's Ed25519 key, over the message itself
-}
-
 // ErrNoReceipt says that a log makes no receipt for a record, because the record has no proof of its place in that log.
 var ErrNoReceipt = errors.New("no receipt can be made")
-
-// SignReceipt makes a receipt for the record's entry, for the tree of the record's own checkpoint. It returns ErrNoReceipt if the
-// record has none that this log signed, and the errors of Sign. So the log signs no other root than it has signed before.
-func SignReceipt(r *evidence.Record, log Log) ([]byte, error) {
-	verifier, err := note.NewVerifier(log.Key)
-	if err != nil {
-		return nil, fmt.Errorf("making receipt: %w", err)
-	}
-	if r.Log == nil || r.Log.Checkpoint == "" {
-		return nil, fmt.Errorf("%w: the record carries no proof of its place in a log", ErrNoReceipt)
-	}
-	tree, err := operator.OpenCheckpoint(r.Log.Checkpoint, verifier)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoReceipt, err)
-	}
-	entry, p := r.LogEntry(r.Log.LogCounts), Proof{Size: tree.Size, Index: r.Log.Index}
-	for _, node := range r.Log.Proof {
-		p.Path = append(p.Path, tlog.Hash(node))
-	}
-	if p.Index >= p.Size {
-		return nil, fmt.Errorf("%w: the record's checkpoint does not cover it", ErrNoReceipt)
-	}
-	if root, err := p.Root(entry); err != nil || root != tree.Root {
-		return nil, fmt.Errorf("%w: the record is not at its place in the log", ErrNoReceipt)
-	}
-	doc, err := log.sign(&p, entry, tree)
-	if err != nil {
-		return nil, fmt.Errorf("making receipt: %w", err)
-	}
-	return doc, nil
-}
-
-func (l Log) sign(p *Proof, entry []byte, tree operator.Checkpoint) ([]byte, error) {
-	public, err := operator.LogPublicKey(l.Key)
-	if err != nil {
-		return nil, err
-	}
-	id, err := evidence.KeyIDOf(public)
-	if err != nil {
-		return nil, err
-	}
-	path := make([]any, len(p.Path))
-	for i := range p.Path {
-		path[i] = p.Path[i][:]
-	}
-	proof, err := cbor.Encode([]any{p.Size, p.Index, path})
-	if err != nil {
-		return nil, err
-	}
-	return signing{
-		protected: cbor.Map{{Key: labelAlg, Value: numbers[evidence.Ed25519]}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
-			{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: LogIssuer(tree.Origin)}}}},
-		unprotected: cbor.Map{{Key: labelProofs, Value: cbor.Map{{Key: proofInclusion, Value: []any{proof}}}}, {Key: labelEntry, Value: entry}},
-		payload:     tree.Root[:],
-		detached:    true,
-	}.by(l.Sign)
-}

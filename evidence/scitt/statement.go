@@ -11,7 +11,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/kit/cbor"
 	"jurat/internal/kit/fault"
-	"jurat/internal/kit/sigkey"
 )
 
 // MaxFile is the largest statement that Parse reads, in bytes. It has room for a record's payload twice.
@@ -162,48 +161,6 @@ func Issuer(role evidence.Role, name string) string {
 // ErrAlgorithm says that a key signs by an algorithm that statements do not have.
 var ErrAlgorithm = errors.New("statements are signed by ES256 or Ed25519")
 
-// Sign makes the statement of a record, signed for the issuer, with receipts. If the record has certificates of the signer's key, the statement
-// names them. It returns ErrAlgorithm for other keys, the errors of the signer, and an error for a record that evidence.Open would refuse.
-func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ...[]byte) ([]byte, error) {
-	file, err := r.Marshal()
-	if err != nil {
-		return nil, fmt.Errorf("making statement: %w", err)
-	}
-	algorithm, known := numbers[signer.Info().Algorithm]
-	if !known {
-		return nil, fmt.Errorf("making statement: %w, and this key signs by %s", ErrAlgorithm, signer.Info().Algorithm)
-	}
-	id := signer.Info().KeyID
-	s := signing{
-		protected: cbor.Map{{Key: labelAlg, Value: algorithm}, {Key: labelContentType, Value: ContentType}, {Key: labelKeyID, Value: id[:]},
-			{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: issuer}, {Key: claimSubject, Value: r.Payload.RecordID}}}, {Key: labelAbout, Value: About}},
-		unprotected: cbor.Map{{Key: labelRecord, Value: file}},
-		payload:     r.Canonical(),
-	}
-	s.protected = append(s.protected, certified(chainOf(r.Certificates, id))...)
-	if len(receipts) > 0 {
-		list := make([]any, len(receipts))
-		for i, receipt := range receipts {
-			list[i] = receipt
-		}
-		s.unprotected = append(s.unprotected, cbor.Pair{Key: labelReceipts, Value: list})
-	}
-	doc, err := s.by(func(signed []byte) ([]byte, error) {
-		signature, err := signer.Sign(signed)
-		if err != nil || signer.Info().Algorithm != evidence.ES256 {
-			return signature, err
-		}
-		return sigkey.RawECDSA(signature)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making statement: %w", err)
-	}
-	if len(doc) > MaxFile {
-		return nil, fmt.Errorf("making statement: it would be longer than %d MiB", MaxFile>>20)
-	}
-	return doc, nil
-}
-
 // MaxCertificates is how many certificates of a statement are read.
 const MaxCertificates = 16
 
@@ -266,52 +223,4 @@ func (s *Statement) CheckCertificate(public crypto.PublicKey) error {
 		return ErrCertificate
 	}
 	return nil
-}
-
-// chainOf returns, of certificates in any order, one that names a key and those that issued it, one by the other. A root stays out: readers have theirs.
-func chainOf(certificates [][]byte, key evidence.KeyID) (list [][]byte) {
-	var at *x509.Certificate
-	parsed := make([]*x509.Certificate, 0, len(certificates))
-	for _, der := range certificates {
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			continue // whoever reads the record passes over it, too
-		}
-		if parsed = append(parsed, c); at == nil && evidence.DigestOf(c.RawSubjectPublicKeyInfo) == key {
-			at = c
-		}
-	}
-	for at != nil && len(list) < MaxCertificates {
-		list = append(list, at.Raw)
-		at = issuerAmong(parsed, at)
-	}
-	return list
-}
-
-// issuerAmong returns the certificate that issued another; nil: it is not there, or a root.
-func issuerAmong(list []*x509.Certificate, of *x509.Certificate) *x509.Certificate {
-	for _, c := range list {
-		isRoot := string(c.RawIssuer) == string(c.RawSubject)
-		if !isRoot && string(c.RawSubject) == string(of.RawIssuer) && of.CheckSignatureFrom(c) == nil {
-			return c
-		}
-	}
-	return nil
-}
-
-// certified are the parameters of a protected header that name the signer's certificate.
-func certified(list [][]byte) cbor.Map {
-	if len(list) == 0 {
-		return nil
-	}
-	var value any = list[0]
-	if len(list) > 1 {
-		all := make([]any, len(list))
-		for i := range list {
-			all[i] = list[i]
-		}
-		value = all
-	}
-	digest := sha256.Sum256(list[0])
-	return cbor.Map{{Key: labelChain, Value: value}, {Key: labelThumbprint, Value: []any{sha256Algorithm, digest[:]}}}
 }
