@@ -27,6 +27,8 @@
 // So `go run` needs only Go, and the page is a third smaller than with gzip, the best that all browsers decompress
 // themselves: a second less on a line of 10 Mbit/s. The price is a decoder of 120 lines in the worker, and its half of
 // a second, while the visitor chooses a file; the browser compiles meanwhile. A test compares every byte with xz's.
+//
+// A browser only verifies. Files with the build tag !js, in the packages that it links, are of those who seal, stamp and conduct trials.
 package portal
 
 //go:generate go run ./build page
