@@ -540,7 +540,7 @@ func TestStrict(t *testing.T) {
 		o.Policy = verify.Strict
 		report := verify.Record(r, o)
 		want := map[bool]verify.Status{true: verify.Proved, false: verify.NotProved}[test.rule == nil]
-		must.Hold(t, report.Outcome == want && report.Policy == verify.Strict && len(report.Uncounted) <= 0, "%s: %+v", name, report)
+		must.Hold(t, report.Outcome == want && report.Policy == verify.Strict && len(report.Uncounted) == 0, "%s: %+v", name, report)
 		for g, rule := range test.rule {
 			f := report.Of(g)
 			must.Hold(t, f.Rule == rule, "%s: %+v", name, f)

@@ -451,7 +451,7 @@ func TestSessionGrowsTheLog(t *testing.T) {
 	var w observed.Window
 	for i, r := range b.Records {
 		read := w.Read(observed.Open(r))
-		must.Need(t, len(read.Errs) <= 0 && evidence.DigestOf(read.Request) == r.Payload.Observed.Request.SHA256, "call %d: %v", i, read.Errs)
+		must.Need(t, len(read.Errs) == 0 && evidence.DigestOf(read.Request) == r.Payload.Observed.Request.SHA256, "call %d: %v", i, read.Errs)
 	}
 }
 

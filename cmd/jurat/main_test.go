@@ -210,7 +210,7 @@ func TestClosing(t *testing.T) {
 	must.Want(t, closing(nil, nil), nil)
 	var out bytes.Buffer
 	code := report(stdio{err: &out}, closing(exitCode(exitUndecided), nil))
-	must.Hold(t, code == exitUndecided && out.Len() <= 0, "exit code %d, %q", code, &out)
+	must.Hold(t, code == exitUndecided && out.Len() == 0, "exit code %d, %q", code, &out)
 }
 
 // TestExplainHasEveryLanguage compares --lang, whose values are constants, with the languages that there are.

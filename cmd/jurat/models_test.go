@@ -635,7 +635,7 @@ func TestMissingKeys(t *testing.T) {
 	must.Contain(t, said, "the seat of juror-claude stays empty: there is no key: "+seatKeys[1]+" is not set")
 	must.Contain(t, out, "degraded: 1 absent", "The juror-claude was absent in phase 1 (failed)")
 	n := len(s.servers[1].Requests())
-	must.Hold(t, n <= 0, "it was asked %d times", n)
+	must.Hold(t, n == 0, "it was asked %d times", n)
 	other := llmtest.New(t, llmtest.Compatible, finds(jury.SafePass, 70))
 	t.Setenv("TEST_COMPATIBLE_KEY", other.Key)
 	s.extra[1] += ", substitute: {provider: compatible, model: llama, base_url: '" + other.URL + "', key: {env: TEST_COMPATIBLE_KEY}}"
@@ -687,7 +687,7 @@ func TestCostCeiling(t *testing.T) {
 		"%+v", r)
 	for _, server := range s.servers {
 		n := len(server.Requests())
-		must.Hold(t, n <= 0, "a model was asked %d times", n)
+		must.Hold(t, n == 0, "a model was asked %d times", n)
 	}
 	s.rest = "cost_ceiling: 0.5\nprices: []\n"
 	s.extra[0] += ", max_tokens: 100"
@@ -741,7 +741,7 @@ func TestCheck(t *testing.T) {
 	must.Contain(t, check(exitCannot, "--jurors", "people"), "--jurors:")
 	must.Contain(t, check(exitCannot, "--resume", "last"), "")
 	left, err := os.ReadDir(dir)
-	must.Hold(t, err == nil && len(left) <= 0, "%v is left, %v", left, err)
+	must.Hold(t, err == nil && len(left) == 0, "%v is left, %v", left, err)
 
 	// A jurat.yaml in the working directory is used, and the output says so. A named file must exist. The error on a
 	// wrong file gives the place.

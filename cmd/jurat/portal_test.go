@@ -235,7 +235,7 @@ func (p *portalled) quiet() {
 		must.Hold(p.t, url == "file://"+p.page || strings.HasPrefix(url, "blob:null/"), "the page asked for %s", url)
 	}
 	problems := p.Problems()
-	must.Hold(p.t, len(problems) <= 0, "problems: %q", problems)
+	must.Hold(p.t, len(problems) == 0, "problems: %q", problems)
 }
 
 func TestPortalProvesACaseFileOffline(t *testing.T) {

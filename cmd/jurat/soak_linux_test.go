@@ -127,7 +127,7 @@ func (s *soak) serve(data string) {
 	s.t.Cleanup(func() {
 		must.Want(s.t, errors.Join(server.Process.Signal(os.Interrupt), server.Wait()), nil, "the server")
 		damages, size, err := installation.Fsck(context.Background(), installation.Config{Dir: data}, nil)
-		must.Hold(s.t, err == nil && len(damages) <= 0 && size >= s.sealed.Load(),
+		must.Hold(s.t, err == nil && len(damages) == 0 && size >= s.sealed.Load(),
 			"%d records, %d acknowledged: %v, %v", size, s.sealed.Load(), damages, err)
 	})
 	s.at = must.Get(bufio.NewReader(out).ReadString('\n'))(s.t)

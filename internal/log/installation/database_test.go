@@ -175,7 +175,7 @@ func TestWrappingKeyIsNeeded(t *testing.T) {
 		_, _, err := installation.OpenOrCreate(t.Context(), other)
 		must.Hold(t, err != nil && (want == nil || errors.Is(err, want)) && strings.Contains(err.Error(), text), "%s: %v", name, err)
 		entries, _ := os.ReadDir(other.Dir)
-		must.Hold(t, len(entries) <= 0, "%s: it has left %v", name, entries)
+		must.Hold(t, len(entries) == 0, "%s: it has left %v", name, entries)
 	}
 	refused("none", "", installation.ErrNoWrappingKey, "")
 	refused("not there", filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "wrapping key")
@@ -422,7 +422,7 @@ func TestMove(t *testing.T) {
 				get(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}))
 				wantKept(t, target, k)
 				left, _ := filepath.Glob(filepath.Join(target.Dir, ".jurat-restore-*"))
-				must.Hold(t, len(left) <= 0, "it has left %v", left)
+				must.Hold(t, len(left) == 0, "it has left %v", left)
 				if target.DB == "" {
 					return
 				}

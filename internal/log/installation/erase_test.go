@@ -169,9 +169,9 @@ func TestErase(t *testing.T) {
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
 	left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
-	must.Hold(t, err == nil && len(left) <= 0, "%v are left, %v", left, err)
+	must.Hold(t, err == nil && len(left) == 0, "%v are left, %v", left, err)
 	values, keys := inTable(t, c)
-	must.Hold(t, len(values) <= 0 && strings.Trim(string(keys), "\x00") == "", "%v is left, and keys %x", values, keys)
+	must.Hold(t, len(values) == 0 && strings.Trim(string(keys), "\x00") == "", "%v is left, and keys %x", values, keys)
 }
 
 // inTable returns the values that an installation has in its table, with their keys, and the whole file of keys.
@@ -345,7 +345,7 @@ func TestEraseCrashes(t *testing.T) {
 				wantProved(t, i, r)
 				wantKinds(t, c)
 				left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
-				must.Hold(t, err == nil && len(left) <= 0, "%v are left, %v", left, err)
+				must.Hold(t, err == nil && len(left) == 0, "%v are left, %v", left, err)
 			})
 			if !crashed {
 				must.Hold(t, n >= 9, "there were only %d steps to crash after", n-1)
