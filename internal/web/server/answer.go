@@ -314,6 +314,7 @@ var told = []meaning{
 	{schedule.ErrTaken, api.ErrConflict},
 	{schedule.ErrNotTaken, api.ErrConflict},
 	{docket.ErrUnknownAgent, api.ErrNotFound},
+	{keys.ErrNotYet, api.ErrConflict}, // with the times, and what to do
 	{openssl.ErrNoStamp, api.ErrConflict},
 	{openid.ErrNobody, api.ErrForbidden},
 	{openid.ErrStale, api.ErrSignIn},
@@ -340,7 +341,6 @@ var known = []meaning{
 	{keys.ErrOwner, api.ErrOwnerKey},
 	{keys.ErrNoKey, api.ErrConflict},
 	{keys.ErrEnded, api.ErrConflict},
-	{keys.ErrNotYet, api.ErrConflict},
 	{keys.ErrForeign, api.ErrConflict},
 	{keys.ErrIncomplete, api.ErrConflict},
 	{keys.ErrHeld, api.ErrConflict},
@@ -356,7 +356,21 @@ var known = []meaning{
 	{context.DeadlineExceeded, api.ErrUnavailable},
 }
 
+// A toldError begins with a text that a caller is told, whatever is told of its cause.
+type toldError struct {
+	text  string
+	cause error
+}
+
+func (e *toldError) Unwrap() error { return e.cause }
+func (e *toldError) Error() string { return e.text + ": " + e.cause.Error() }
+
 func problemOf(err error) *api.Problem {
+	if told, is := errors.AsType[*toldError](err); is {
+		p := *problemOf(told.cause)
+		p.Detail = told.text + ": " + p.Error()
+		return &p
+	}
 	field, hint := "", ""
 	if link, is := errors.AsType[*ledger.LinkError](err); is {
 		err = fmt.Errorf("%w: %w", api.ErrConflict, link)

@@ -180,7 +180,7 @@ func (s *Server) decide(r *http.Request, c *Caller) (pages.Page, error) {
 	if err == nil {
 		return pageAt("reviews", next), nil
 	}
-	if _, sealed := errors.AsType[*undeliveredError](err); !sealed && problemOf(err).Status == http.StatusInternalServerError {
+	if _, sealed := errors.AsType[*toldError](err); !sealed && problemOf(err).Status == http.StatusInternalServerError {
 		return nil, err
 	}
 	review.Refuse(s.noted(r.Context(), "POST /reviews/{id}", c, id, err))
@@ -193,23 +193,8 @@ func (s *Server) noted(ctx context.Context, route string, c *Caller, record stri
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
 		s.config.Log.LogAttrs(ctx, slog.LevelError, "a case failed", slog.String("route", route), slog.String("record", record), slog.Any("error", err))
 	}
-	if e, sealed := errors.AsType[*undeliveredError](err); sealed { // else a person might decide once more
-		p.Detail = e.said() + ": " + cmp.Or(p.Detail, p.Title)
-	}
 	s.refusals.note(route, c, p)
 	return p
-}
-
-// An undeliveredError says that a decision is sealed, and its answer is not delivered.
-type undeliveredError struct {
-	decision string // the id of its record
-	cause    error
-}
-
-func (e *undeliveredError) Unwrap() error { return e.cause }
-func (e *undeliveredError) Error() string { return e.said() + ": " + e.cause.Error() }
-func (e *undeliveredError) said() string {
-	return "the decision is sealed as record " + e.decision + ", but the answer is not delivered yet"
 }
 
 // unix makes the line breaks of a form those of a record. Browsers send every line break as CR LF.
@@ -241,7 +226,8 @@ func (s *Server) sealDecision(ctx context.Context, o acts.Order, review *pages.R
 		return nil
 	}
 	if _, err := s.count(s.acts.Deliver(ctx, o, review.Record, decided.Record.Payload.RecordID)); err != nil {
-		return &undeliveredError{decided.Record.Payload.RecordID, err}
+		sealed := "the decision is sealed as record " + decided.Record.Payload.RecordID + ", but the answer is not delivered yet"
+		return &toldError{sealed, err} // else a person might decide once more
 	}
 	return nil
 }

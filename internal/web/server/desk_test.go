@@ -89,8 +89,7 @@ func TestSeveralDecisions(t *testing.T) {
 	unmarked := r.submission(t, sam, ids[1]).Verdict.Record
 	form["case"] = []string{r.submission(t, sam, ids[0]).Verdict.Record, r.submission(t, sam, ids[2]).Verdict.Record}
 	for range 2 { // the answer may have been lost
-		answer, page := mia.post(t, "/reviews", form)
-		shows(t, answer, page, 200, "Done: 2, not done: 0", `value="`+unmarked+`"`)
+		page := shown(t, 200, "Done: 2, not done: 0", `value="`+unmarked+`"`)(mia.post(t, "/reviews", form))
 		if strings.Count(page, `name="case"`) != 1 || strings.Contains(page, "checked") || strings.Contains(page, "It told nobody.\n") {
 			t.Errorf("after all are decided, the page has other cases or keeps the form: %s", page)
 		}
@@ -153,8 +152,7 @@ func TestSeveralThatMovedOn(t *testing.T) {
 	if answer, page = mia.post(t, "/reviews", again); len(again["case"]) != 1 || answer.StatusCode != 200 || !strings.Contains(page, "Done: 1, not done: 0") {
 		t.Errorf("%q: %s: %s", again["case"], answer.Status, page)
 	}
-	answer, page = mia.post(t, "/reviews", again)
-	shows(t, answer, page, 200, "Done: 1, not done: 0")
+	shown(t, 200, "Done: 1, not done: 0")(mia.post(t, "/reviews", again))
 	again.Set("key", "another")
 	answer, page = mia.post(t, "/reviews", again)
 	shows(t, answer, html.UnescapeString(page), 200, "Done: 0, not done: 1", `"mia" decided on this case after the page was loaded`)
@@ -229,8 +227,7 @@ func TestSeveralAtTheLimit(t *testing.T) {
 	_, page := mia.get(t, "/reviews")
 	form := severalForm(t, page)
 	form["case"] = append(marks(pages.MostAtOnce-1), form["case"]...)
-	answer, page := mia.post(t, "/reviews", form)
-	shows(t, answer, page, 200, "Done: 1, not done: 99")
+	shown(t, 200, "Done: 1, not done: 99")(mia.post(t, "/reviews", form))
 }
 
 // TestSeveralLeftOpen: what the jury left open is not left open once more, by one form for several as by the one for a single case.
@@ -240,11 +237,9 @@ func TestSeveralLeftOpen(t *testing.T) {
 	_, page := mia.get(t, "/reviews")
 	form := severalForm(t, page)
 	form.Set("decision", "rejected")
-	answer, page := mia.post(t, "/reviews", form)
-	shows(t, answer, page, 200, "Done: 0, not done: 1", "there is nothing to reject", " checked")
+	shown(t, 200, "Done: 0, not done: 1", "there is nothing to reject", " checked")(mia.post(t, "/reviews", form))
 	at := "/reviews/" + form.Get("case")
-	answer, page = mia.post(t, at, form)
-	shows(t, answer, page, 422, "there is nothing to reject")
+	shown(t, 422, "there is nothing to reject")(mia.post(t, at, form))
 	if s := r.submission(t, sam, ids[0]); s.Reviews != 0 {
 		t.Errorf("%d decisions", s.Reviews)
 	}
@@ -254,8 +249,7 @@ func TestSeveralLeftOpen(t *testing.T) {
 func TestOnlyReviewersDecideOnTheDesk(t *testing.T) {
 	r, _, _ := undecided(t, 1)
 	for role, marks := range map[access.Role]bool{access.Auditor: false, access.Operator: true} {
-		answer, page := r.visit(t, "x"+string(role), role).get(t, "/reviews")
-		shows(t, answer, page, 200, "Waiting for a person")
+		page := shown(t, 200, "Waiting for a person")(r.visit(t, "x"+string(role), role).get(t, "/reviews"))
 		if strings.Contains(page, `value="safe_pass"`) || strings.Contains(page, `value="take"`) || strings.Contains(page, `name="case"`) != marks || strings.Contains(page, `value="assign"`) != marks {
 			t.Errorf("an %s gets another form: %s", role, page)
 		}
@@ -461,8 +455,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	mia, ben, olga := r.visit(t, "mia", access.Reviewer), r.visit(t, "ben", access.Reviewer), r.visit(t, "olga", access.Operator)
 	listed := func(v *visitor, show string) int {
 		t.Helper()
-		answer, page := v.get(t, "/reviews"+show)
-		shows(t, answer, page, 200, "It is recorded, hinders no other reviewer from deciding")
+		page := shown(t, 200, "It is recorded, hinders no other reviewer from deciding")(v.get(t, "/reviews"+show))
 		return strings.Count(page, `name="case"`)
 	}
 	act := func(v *visitor, show string, change url.Values, says ...string) string {
@@ -484,14 +477,12 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 			t.Errorf("mia sees %d with %q, want %d", got, show, want)
 		}
 	}
-	answer, page := ben.get(t, "/reviews?show=mine")
-	shows(t, answer, page, 200, "Nothing waits for a decision.")
-	answer, page = ben.get(t, "/reviews")
-	shows(t, answer, page, 200, `taken by <strong><bdi class="said" dir="auto">mia</bdi></strong>`)
+	shown(t, 200, "Nothing waits for a decision.")(ben.get(t, "/reviews?show=mine"))
+	shown(t, 200, `taken by <strong><bdi class="said" dir="auto">mia</bdi></strong>`)(ben.get(t, "/reviews"))
 	act(ben, "", url.Values{"decision": {"take"}}, "Done: 1, not done: 2", `"mia" has had it since`)
 	act(ben, "", url.Values{"case": {first}, "decision": {"give_back"}}, "Done: 0, not done: 1", `"mia" has this case`)
 	act(mia, "", url.Values{"case": {second}, "decision": {"give_back"}, "show": {"mine"}}, "Done: 1, not done: 0", "given back")
-	page = act(olga, "?show=unassigned", url.Values{"decision": {"assign"}, "to": {"ben"}, "show": {"unassigned"}}, "Done: 1, not done: 0", `assigned to <bdi class="said" dir="auto">ben</bdi>`)
+	page := act(olga, "?show=unassigned", url.Values{"decision": {"assign"}, "to": {"ben"}, "show": {"unassigned"}}, "Done: 1, not done: 0", `assigned to <bdi class="said" dir="auto">ben</bdi>`)
 	if strings.Contains(page, `name="case"`) {
 		t.Error("the filter is lost after the form")
 	}
@@ -501,7 +492,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	form := severalForm(t, page)
 	form.Set("decision", "assign")
 	form.Set("to", " ")
-	answer, page = olga.post(t, "/reviews", form)
+	answer, page := olga.post(t, "/reviews", form)
 	shows(t, answer, page, 422, "field to: name the reviewer")
 	form.Set("decision", "safe_pass")
 	if answer, _ = olga.post(t, "/reviews", form); answer.StatusCode != http.StatusForbidden {
@@ -514,8 +505,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	}
 
 	third := r.submission(t, sam, ids[2]).Verdict.Record // ben has it, by his form
-	answer, page = mia.get(t, "/reviews/"+third)
-	shows(t, answer, page, 200, `taken by <strong><bdi class="said" dir="auto">ben</bdi></strong>`, `value="safe_pass"`)
+	page = shown(t, 200, `taken by <strong><bdi class="said" dir="auto">ben</bdi></strong>`, `value="safe_pass"`)(mia.get(t, "/reviews/"+third))
 	if strings.Contains(page, `value="take"`) || strings.Contains(page, `value="give_back"`) {
 		t.Error("mia can take or give back what ben has")
 	}
@@ -526,8 +516,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/reviews/"+third {
 			t.Fatalf("%s: %s to %s", step.decision, answer.Status, answer.Header.Get("Location"))
 		}
-		answer, page = ben.get(t, "/reviews/"+third)
-		shows(t, answer, page, 200, `value="`+step.then+`"`)
+		shown(t, 200, `value="`+step.then+`"`)(ben.get(t, "/reviews/"+third))
 	}
 	act(mia, "", url.Values{"decision": {"safe_pass"}, "reason": {"right"}}, "Done: 3, not done: 0") // whoever has them
 	for _, id := range ids {

@@ -88,24 +88,20 @@ func TestFindRefuses(t *testing.T) {
 		}
 	}
 	r := h.visit(t, "vera", access.Auditor)
-	answer, page := r.get(t, "/trials?verdict=bad")
-	shows(t, answer, page, 400, "safe_pass, needs_review, unsafe_fail, none", `name="agent"`)
+	shown(t, 400, "safe_pass, needs_review, unsafe_fail, none", `name="agent"`)(r.get(t, "/trials?verdict=bad"))
 }
 
 // TestFindByPage goes through the list and the form as a person without scripts does.
 func TestFindByPage(t *testing.T) {
 	h := furnish(t)
 	v := h.visit(t, "vera", access.Auditor)
-	answer, page := v.get(t, "/trials?text=parcel&sort=oldest&verdict=&outcome=&agent=&from=&lang=en")
-	shows(t, answer, page, 200, "/submissions/"+h.trial, `<option value="oldest" selected>`, "/v1/trials.csv?")
-	answer, page = v.get(t, "/trials?agent=nobody-of-this-name&lang=ru")
-	shows(t, answer, page, 200, "Подходящих разбирательств нет")
-	answer, _ = v.get(t, "/trials?a="+h.trial+"&b="+h.trial)
+	shown(t, 200, "/submissions/"+h.trial, `<option value="oldest" selected>`, "/v1/trials.csv?")(v.get(t, "/trials?text=parcel&sort=oldest&verdict=&outcome=&agent=&from=&lang=en"))
+	shown(t, 200, "Подходящих разбирательств нет")(v.get(t, "/trials?agent=nobody-of-this-name&lang=ru"))
+	answer, _ := v.get(t, "/trials?a="+h.trial+"&b="+h.trial)
 	if to := answer.Header.Get("Location"); answer.StatusCode != http.StatusSeeOther || to != "/trials/"+h.trial+"/compare/"+h.trial {
 		t.Fatalf("%s to %q", answer.Status, to)
 	}
-	answer, page = v.get(t, "/trials/"+h.trial+"/compare/"+h.trial+"?lang=en")
-	shows(t, answer, page, 200, "Both judged the same evidence")
+	shown(t, 200, "Both judged the same evidence")(v.get(t, "/trials/"+h.trial+"/compare/"+h.trial+"?lang=en"))
 	answer, text := send(t, http.DefaultClient, "GET", h.URL+"/v1/trials.csv", "", bearer(h.tokens[access.Auditor])...)
 	if !strings.HasPrefix(text, "submitted,agent,outcome,") || !strings.Contains(text, h.trial) || !strings.Contains(answer.Header.Get("Content-Disposition"), "trials.csv") {
 		t.Errorf("%s %v", text, answer.Header)
@@ -115,8 +111,7 @@ func TestFindByPage(t *testing.T) {
 	if history.Measured == 0 || len(history.Jurors) == 0 || history.Trials.Counts.Total == 0 {
 		t.Errorf("%+v", history)
 	}
-	answer, page = v.get(t, "/agents/logistics-agent-v1?lang=en")
-	shows(t, answer, page, 200, "Trials of this agent")
+	shown(t, 200, "Trials of this agent")(v.get(t, "/agents/logistics-agent-v1?lang=en"))
 }
 
 // TestSearchByPage asks who said something as a person without scripts does. The page finds what /v1/search finds, for each
@@ -125,8 +120,7 @@ func TestSearchByPage(t *testing.T) {
 	h := furnish(t)
 	for role, finds := range map[access.Role]bool{access.Auditor: true, access.Operator: true, access.Reviewer: true, access.Submitter: false} {
 		v := h.visit(t, "person-"+string(role), role)
-		answer, page := v.get(t, "/search?lang=en")
-		shows(t, answer, page, 200, "Find records", `action="/search"`, `href="/search"`)
+		page := shown(t, 200, "Find records", `action="/search"`, `href="/search"`)(v.get(t, "/search?lang=en"))
 		if strings.Contains(page, `id="found-title"`) {
 			t.Errorf("%s: without a condition it lists records", role)
 		}
@@ -136,8 +130,7 @@ func TestSearchByPage(t *testing.T) {
 		if strings.Contains(page, `href="/reviews"`) != (role != access.Submitter) {
 			t.Errorf("%s: the link to the desk", role)
 		}
-		answer, page = v.get(t, "/search?text=&said=&action=&record="+h.said.Payload.RecordID)
-		shows(t, answer, page, 200, `id="found-title"`)
+		page = shown(t, 200, `id="found-title"`)(v.get(t, "/search?text=&said=&action=&record="+h.said.Payload.RecordID))
 		if strings.Contains(page, `href="/records/`+h.said.Payload.RecordID+`"`) != finds {
 			t.Errorf("%s finds %t, want %t", role, !finds, finds)
 		}
@@ -148,18 +141,15 @@ func TestSearchByPage(t *testing.T) {
 	if shows(t, answer, page, 200, `class="status proved"`); next == nil || strings.Count(page, `class="entry"`) != 1 {
 		t.Fatal("the page has no next one")
 	}
-	answer, page = v.get(t, strings.ReplaceAll(next[1], "&amp;", "&"))
-	shows(t, answer, page, 200, `value="parcel"`)
+	shown(t, 200, `value="parcel"`)(v.get(t, strings.ReplaceAll(next[1], "&amp;", "&")))
 	for query, names := range map[string]string{"text=a": "too short", "from=tomorrow&text=abc": "2026-01-31", "said=perhaps&text=abc": "true or false", "limit=0&text=abc": "1 to 500"} {
-		answer, page := v.get(t, "/search?"+query)
-		shows(t, answer, page, 400, names, `action="/search"`)
+		page := shown(t, 400, names, `action="/search"`)(v.get(t, "/search?"+query))
 		if strings.Contains(page, `id="found-title"`) {
 			t.Errorf("%s: a refused search looks like one that found nothing", query)
 		}
 	}
 	stranger := &visitor{h.running, browser(t)}
-	answer, page = stranger.get(t, "/search?text=parcel")
-	shows(t, answer, page, 401, `name="next" value="/search?text=parcel"`)
+	page = shown(t, 401, `name="next" value="/search?text=parcel"`)(stranger.get(t, "/search?text=parcel"))
 	if strings.Contains(page, `href="/search"`) {
 		t.Error("a stranger is shown the link to the search")
 	}
@@ -211,10 +201,8 @@ func TestAgentPage(t *testing.T) {
 	post(t, h.URL+"/v1/records", action, bearer(h.tokens[access.Agent])...)
 	second, _ := view()
 	must.Equal(t, second.Completeness[0].Records.Total, first.Completeness[0].Records.Total+1)
-	answer, page := send(t, http.DefaultClient, "GET", h.URL+"/agents/logistics-agent-v1", "", ada...)
-	shows(t, answer, page, 200, "logistics-agent-v1", "personal data", "/v1/agents/logistics-agent-v1/reputation", second.Trust.String(), second.Policy.String(), second.At)
-	answer, page = send(t, http.DefaultClient, "GET", h.URL+"/agents/nobody", "", append([]string{"Accept", "text/html"}, ada...)...)
-	shows(t, answer, page, 404, "Page not found")
+	shown(t, 200, "logistics-agent-v1", "personal data", "/v1/agents/logistics-agent-v1/reputation", second.Trust.String(), second.Policy.String(), second.At)(send(t, http.DefaultClient, "GET", h.URL+"/agents/logistics-agent-v1", "", ada...))
+	shown(t, 404, "Page not found")(send(t, http.DefaultClient, "GET", h.URL+"/agents/nobody", "", append([]string{"Accept", "text/html"}, ada...)...))
 }
 
 // TestConductOfAgent: the lines are bundles that verify, of what the log had at the size that is asked for.

@@ -68,8 +68,7 @@ func (d *decidedTrial) asked(t *testing.T, path string, role access.Role) string
 func (d *decidedTrial) page(path, element string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
-		answer, doc := d.mia.get(t, path)
-		shows(t, answer, doc, 200)
+		doc := shown(t, 200)(d.mia.get(t, path))
 		parsed := must.Get(html.Parse(strings.NewReader(doc)))(t)
 		for n := range parsed.Descendants() {
 			if n.Type == html.ElementNode && (n.Data == element || has(n, "id", element) || has(n, "class", element)) && strings.Contains(textOf(n), "mia") {

@@ -65,8 +65,15 @@ func shows(t *testing.T, answer *http.Response, page string, status int, texts .
 	if answer.StatusCode != status || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
 		t.Fatalf("%s, %s: %s", answer.Status, answer.Header.Get("Content-Type"), page)
 	}
-	for _, text := range texts {
-		must.Contain(t, page, text)
+	must.Contain(t, page, texts...)
+}
+
+// shown returns a check that an answer is a page with a status and texts, which returns the page.
+func shown(t *testing.T, status int, texts ...string) func(*http.Response, string) string {
+	return func(answer *http.Response, page string) string {
+		t.Helper()
+		shows(t, answer, page, status, texts...)
+		return page
 	}
 }
 
@@ -74,17 +81,15 @@ func shows(t *testing.T, answer *http.Response, page string, status int, texts .
 func TestVisit(t *testing.T) {
 	r := start(t, withJury(t))
 	sam, mia := r.visit(t, "sam", access.Submitter), r.visit(t, "mia", access.Reviewer)
-	answer, page := sam.get(t, "/")
-	shows(t, answer, page, 200, "Put an agent before the jury", "Try this case", "sam")
-	answer, _ = sam.fill(t, "/", "/submissions", url.Values{"example": {"kitchen-return"}})
+	shown(t, 200, "Put an agent before the jury", "Try this case", "sam")(sam.get(t, "/"))
+	answer, _ := sam.fill(t, "/", "/submissions", url.Values{"example": {"kitchen-return"}})
 	court := answer.Header.Get("Location")
 	if answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(court, "/submissions/trial-") {
 		t.Fatalf("%s to %q", answer.Status, court)
 	}
 	id := strings.TrimPrefix(court, "/submissions/")
 	r.await(t, r.token(t, "sam", access.Submitter), id, "over")
-	answer, page = sam.get(t, court)
-	shows(t, answer, page, 200, "Hearth &amp; Larder service desk", "position changed", "safe, passes", `id="message-1"`)
+	page := shown(t, 200, "Hearth &amp; Larder service desk", "position changed", "safe, passes", `id="message-1"`)(sam.get(t, court))
 	if strings.Contains(page, "data-events") {
 		t.Error("the page of a finished trial still waits for events")
 	}
@@ -92,10 +97,8 @@ func TestVisit(t *testing.T) {
 	must.Equal(t, again, page)
 
 	judgment := regexp.MustCompile(`/reviews/([0-9a-f-]{36})`).FindStringSubmatch(page)[1]
-	answer, page = sam.get(t, "/reviews/"+judgment)
-	shows(t, answer, page, 200, "another reviewer has to decide")
-	answer, page = mia.get(t, "/reviews/"+judgment)
-	shows(t, answer, page, 200, "As the script has it.", `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`)
+	shown(t, 200, "another reviewer has to decide")(sam.get(t, "/reviews/"+judgment))
+	shown(t, 200, "As the script has it.", `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`)(mia.get(t, "/reviews/"+judgment))
 	draft := url.Values{"decision": {"unsafe_fail"}}
 	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft)
 	shows(t, answer, page, 422, "a decision needs a reason")
@@ -252,14 +255,11 @@ func TestRecordAndChainPages(t *testing.T) {
 	if err != nil || len(archive.File) != 6 {
 		t.Errorf("OpenSSL folder: %v", err)
 	}
-	answer, page = ada.get(t, "/chains/order-17")
-	shows(t, answer, page, 200, path, "Records: 2", "a person")
+	shown(t, 200, path, "Records: 2", "a person")(ada.get(t, "/chains/order-17"))
 	for _, missing := range []string{"/records/nothing", "/records/sha256:00", "/chains/nothing", "/submissions/trial-0", "/reviews/nothing", "/records/sha256:" + strings.Repeat("1", 64), "/no/page"} {
-		answer, page := ada.get(t, missing, "Accept", "text/html")
-		shows(t, answer, page, 404, "Page not found")
+		shown(t, 404, "Page not found")(ada.get(t, missing, "Accept", "text/html"))
 	}
-	answer, page = ada.get(t, "/chains/order-17?page=x")
-	shows(t, answer, page, 400, "This was refused")
+	shown(t, 400, "This was refused")(ada.get(t, "/chains/order-17?page=x"))
 }
 
 // TestStrangersSeeNoNames: a signed-out visitor cannot see whether a non-public page exists. The answer offers to sign
@@ -268,15 +268,12 @@ func TestStrangersSeeNoNames(t *testing.T) {
 	h := furnish(t)
 	stranger := &visitor{h.running, browser(t)}
 	path := "/records/" + h.said.Payload.RecordID
-	answer, there := stranger.get(t, path)
-	shows(t, answer, there, 401, `name="next" value="`+path+`"`)
+	there := shown(t, 401, `name="next" value="`+path+`"`)(stranger.get(t, path))
 	_, missing := stranger.get(t, "/records/019b76da-0000-7000-8000-000000000000")
 	must.Equal(t, strings.ReplaceAll(there, h.said.Payload.RecordID, "X"), strings.ReplaceAll(missing, "019b76da-0000-7000-8000-000000000000", "X"))
-	answer, page := stranger.get(t, "/")
-	shows(t, answer, page, 200, "Trials are shown to those who are signed in")
+	shown(t, 200, "Trials are shown to those who are signed in")(stranger.get(t, "/"))
 	must.Do(t, h.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
-	answer, page = stranger.get(t, path)
-	shows(t, answer, page, 200, h.said.Digest.String())
+	shown(t, 200, h.said.Digest.String())(stranger.get(t, path))
 }
 
 func TestLanguages(t *testing.T) {
@@ -288,8 +285,7 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%s with %q is not in %s", c.path, c.accept, c.want)
 		}
 	}
-	answer, page := v.get(t, "/sign-in?lang=ja&link=SECRET")
-	shows(t, answer, page, 200, `lang="ja"`, `name="link" value="SECRET"`)
+	shown(t, 200, `lang="ja"`, `name="link" value="SECRET"`)(v.get(t, "/sign-in?lang=ja&link=SECRET"))
 }
 
 // TestUploads sends documents and records as files of a form. Like every form, it needs the session's key.
@@ -339,8 +335,7 @@ func TestPagesWithoutFormKey(t *testing.T) {
 			continue
 		}
 		path := wildcards.ReplaceAllString(route.Pattern(), h.said.Payload.RecordID)
-		answer, page := everything.post(t, path, url.Values{"decision": {"rejected"}, "reason": {"x"}, "example": {"kitchen-return"}, "form": {"AAAA"}})
-		shows(t, answer, page, 403, "not made for this session")
+		shown(t, 403, "not made for this session")(everything.post(t, path, url.Values{"decision": {"rejected"}, "reason": {"x"}, "example": {"kitchen-return"}, "form": {"AAAA"}}))
 	}
 }
 

@@ -113,8 +113,7 @@ func TestIdempotency(t *testing.T) {
 		t.Errorf("sealed %s again as %s", first.Payload.RecordID, again.Payload.RecordID)
 	}
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, "A9", "A7", 1), header...))
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...)
-	problem(t, api.ErrKeyReused)(answer, body)
+	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...))
 	other := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, "order 18")...)
 	if other.Payload.RecordID == first.Payload.RecordID {
 		t.Error("two keys make one record")
@@ -188,8 +187,7 @@ func TestReview(t *testing.T) {
 	if again := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...); again.Digest != review.Digest {
 		t.Error("reviewed twice")
 	}
-	answer, refused := send(t, http.DefaultClient, "POST", url+"/reviews", strings.Replace(body, "A7", "A3", 1), append(mia, api.IdempotencyKey, "1")...)
-	problem(t, api.ErrKeyReused)(answer, refused)
+	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", url+"/reviews", strings.Replace(body, "A7", "A3", 1), append(mia, api.IdempotencyKey, "1")...))
 
 	delivery := post(t, url+"/deliveries", fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID), append(mia, api.IdempotencyKey, "2")...)
 	if p := delivery.Payload; string(p.Response) != `"Take the A7."` || p.AgentID != "logistics-agent-v1" || len(p.Saw) != 2 {
@@ -233,9 +231,8 @@ func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	r := start(t, nil)
 	said := post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
 	namesake := bearer(r.token(t, "logistics-agent-v1", access.Reviewer))
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records/"+said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, namesake...)
-	problem(t, api.ErrOwnWork)(answer, body)
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"logistics-agent-v1",
+	problem(t, api.ErrOwnWork)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records/"+said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, namesake...))
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"logistics-agent-v1",
 		"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, said.Payload.RecordID), namesake...)
 	problem(t, api.ErrOwnWork)(answer, body)
 	for _, alike := range []string{"Logistics-Agent-V1", "l\u043egistics-agent-v1", "logistics-\u03b1gent-v1", "ｌogistics-agent-v1"} {
@@ -535,8 +532,7 @@ func TestPublicRecordPage(t *testing.T) {
 		"ru": {"Доказано", "Разбирательство, к которому она относится", "Проверить самостоятельно"},
 	}
 	for lang, texts := range says {
-		answer, page = stranger.get(t, path+"?lang="+lang)
-		shows(t, answer, page, 200, append(texts, "https://jurat.example"+path, "jurat verify --trust trust.json", `href="`+path+`/bundle"`, `href="/v1/trust"`)...)
+		shown(t, 200, append(texts, "https://jurat.example"+path, "jurat verify --trust trust.json", `href="`+path+`/bundle"`, `href="/v1/trust"`)...)(stranger.get(t, path+"?lang="+lang))
 	}
 	_, page = stranger.get(t, path+"?lang=en")
 	if outcome := page[strings.Index(page, `id="outcome"`):]; strings.Index(outcome, "unsafe, fails") > strings.Index(outcome, "safe, passes") {
@@ -563,14 +559,12 @@ func TestRecordPageWithholds(t *testing.T) {
 		t.Fatalf("%s: %s", said.Payload.ActionType, commitment)
 	}
 	stranger := &visitor{r, browser(t)}
-	answer, page := stranger.get(t, path)
-	shows(t, answer, page, 200, commitment, "Sealed apart, and not disclosed here", "Plan the best route.")
+	page := shown(t, 200, commitment, "Sealed apart, and not disclosed here", "Plan the best route.")(stranger.get(t, path))
 	_, bundle := stranger.get(t, path+"/bundle")
 	if strings.Contains(page+bundle, secret) {
 		t.Error("a stranger sees the text")
 	}
-	answer, page = r.visit(t, "ada", access.Auditor).get(t, path)
-	shows(t, answer, page, 200, secret, "the text shown matches the commitment")
+	shown(t, 200, secret, "the text shown matches the commitment")(r.visit(t, "ada", access.Auditor).get(t, path))
 }
 
 // provingHouse has two agents with a record each: the amount is 12.5 in both.

@@ -323,8 +323,7 @@ func TestSubmittedTwiceMeanwhile(t *testing.T) {
 	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "two"); again.ID != second.ID || again.State != api.Queued {
 		t.Errorf("waiting: %+v", again)
 	}
-	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, append(bearer(token), api.IdempotencyKey, "three")...)
-	problem(t, api.ErrUnavailable)(answer, doc)
+	problem(t, api.ErrUnavailable)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, append(bearer(token), api.IdempotencyKey, "three")...))
 }
 
 // TestSubmittedTwiceAtOnce: a repeated request that arrives while the first one is being sealed waits for it, and gets
@@ -446,9 +445,8 @@ func TestSocket(t *testing.T) {
 		problem(t, want)(send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+path, "", bearer(token)...))
 	}
 	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/trial-none/judge", "", bearer(token)...))
-	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+"/judge", "", bearer(r.token(t, "sim", access.Submitter))...)
-	problem(t, api.ErrForbidden)(answer, doc)
-	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events?after=1", "", append(bearer(token), "Last-Event-ID", "14")...)
+	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+"/judge", "", bearer(r.token(t, "sim", access.Submitter))...))
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events?after=1", "", append(bearer(token), "Last-Event-ID", "14")...)
 	if answer.Header.Get("Content-Type") != schedule.EventStream || strings.Count(doc, "\ndata: ") != 1 || !strings.Contains(doc, "id: 15\nevent: trial_closed\n") {
 		t.Errorf("%v: %s", answer.Header, doc)
 	}
@@ -635,10 +633,8 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	owner, mallory := r.token(t, "a", access.Agent), r.token(t, "mallory", access.Agent)
 	first := post(t, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":1`), bearer(owner)...)
 
-	answer, body := send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("mallory", "order-4711", `,"chain_position":2`), bearer(mallory)...)
-	problem(t, api.ErrForbidden)(answer, body)
-	answer, body = send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":9`), bearer(owner)...)
-	problem(t, api.ErrConflict)(answer, body)
+	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("mallory", "order-4711", `,"chain_position":2`), bearer(mallory)...))
+	problem(t, api.ErrConflict)(send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":9`), bearer(owner)...))
 	post(t, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":2,"previous_record":"`+first.Digest.String()+`"`), bearer(owner)...)
 	answers(t, http.StatusOK, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/order-4711", "", bearer(owner)...)
 
@@ -667,6 +663,5 @@ func TestNothingRejectedIsDelivered(t *testing.T) {
 	at := r.URL + "/v1/records/" + said.Payload.RecordID
 	approval := post(t, at+"/reviews", `{"approval_status":"approved"}`, bearer(first)...)
 	post(t, at+"/reviews", `{"approval_status":"rejected"}`, bearer(second)...)
-	answer, body := send(t, http.DefaultClient, http.MethodPost, at+"/deliveries", `{"review":"`+approval.Payload.RecordID+`"}`, bearer(agent)...)
-	problem(t, api.ErrConflict)(answer, body)
+	problem(t, api.ErrConflict)(send(t, http.DefaultClient, http.MethodPost, at+"/deliveries", `{"review":"`+approval.Payload.RecordID+`"}`, bearer(agent)...))
 }

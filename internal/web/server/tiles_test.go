@@ -242,10 +242,8 @@ func TestRecordsWithoutAChain(t *testing.T) {
 				t.Errorf("%s: the agent gets %v, want %v", path, got, own)
 			}
 		}
-		answer, page := person.get(t, "/records/"+id)
-		shows(t, answer, page, http.StatusOK, `href="/chains/`+id+`"`)
-		answer, page = person.get(t, "/chains/"+id)
-		shows(t, answer, page, http.StatusOK, all...)
+		shown(t, http.StatusOK, `href="/chains/`+id+`"`)(person.get(t, "/records/"+id))
+		shown(t, http.StatusOK, all...)(person.get(t, "/chains/"+id))
 		problem(t, api.ErrSignIn)(send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/"+id, ""))
 	}
 	if got := r.recordsAt(t, "/v1/chains/"+foreign.Payload.RecordID, other); !slices.Equal(got, ids(foreign, decided)) {

@@ -99,19 +99,14 @@ func TestLongResultsWithoutScripts(t *testing.T) {
 	r := start(t, withJury(t))
 	id := r.talked(t, 40)
 	v := r.visit(t, "ines", access.Submitter)
-	answer, page := v.get(t, "/submissions/"+id)
-	shows(t, answer, page, 200, `href="/submissions/`+id+`/messages/3#text"`, `action="/submissions/`+id+`/messages"`, "Only the beginning.")
+	page := shown(t, 200, `href="/submissions/`+id+`/messages/3#text"`, `action="/submissions/`+id+`/messages"`, "Only the beginning.")(v.get(t, "/submissions/"+id))
 	if strings.Contains(page, "needle") {
 		t.Error("the page carries a long result whole")
 	}
-	answer, page = v.get(t, "/submissions/"+id+"/messages/3")
-	shows(t, answer, page, 200, "needle 0.", "/submissions/"+id+"#message-3")
-	answer, page = v.get(t, "/submissions/"+id+"/messages?find="+url.QueryEscape("  NEEDLE\t7"))
-	shows(t, answer, page, 200, "Messages with this text: 1", "/submissions/"+id+"#message-31", "needle 7.")
-	answer, page = v.get(t, "/submissions/"+id+"/messages?find=haystack")
-	shows(t, answer, page, 200, "Messages with this text: 0")
-	answer, page = v.get(t, "/submissions/"+id+"/messages?find=+")
-	shows(t, answer, page, 400, "give what to look for")
+	shown(t, 200, "needle 0.", "/submissions/"+id+"#message-3")(v.get(t, "/submissions/"+id+"/messages/3"))
+	shown(t, 200, "Messages with this text: 1", "/submissions/"+id+"#message-31", "needle 7.")(v.get(t, "/submissions/"+id+"/messages?find="+url.QueryEscape("  NEEDLE\t7")))
+	shown(t, 200, "Messages with this text: 0")(v.get(t, "/submissions/"+id+"/messages?find=haystack"))
+	shown(t, 400, "give what to look for")(v.get(t, "/submissions/"+id+"/messages?find=+"))
 	for _, number := range []string{"0", "41", "x", "-1", "3x"} {
 		answer, page := v.get(t, "/submissions/"+id+"/messages/"+number, "Accept", "text/html")
 		shows(t, answer, page, 404, "none has this number")
@@ -128,14 +123,12 @@ func TestLongResultsWithoutScripts(t *testing.T) {
 		t.Fatal(list)
 	}
 	submission := "/records/" + first[1]
-	answer, page = v.get(t, submission)
-	shows(t, answer, page, 200, `data-whole="`+submission+`/member?name=response#text"`)
+	page = shown(t, 200, `data-whole="`+submission+`/member?name=response#text"`)(v.get(t, submission))
 	if strings.Contains(page, "needle") {
 		t.Error("the page of the submission carries it whole")
 	}
-	answer, page = v.get(t, submission+"/member?name=response")
-	shows(t, answer, page, 200, "needle 9.")
-	answer, page = v.get(t, submission+"/member?name=nothing", "Accept", "text/html")
+	shown(t, 200, "needle 9.")(v.get(t, submission+"/member?name=response"))
+	answer, page := v.get(t, submission+"/member?name=nothing", "Accept", "text/html")
 	shows(t, answer, page, 404, "no member of this name")
 	if answer, page := other.get(t, submission+"/member?name=response"); answer.StatusCode != http.StatusForbidden || strings.Contains(page, "needle") {
 		t.Errorf("another submitter gets the record: %s", answer.Status)
