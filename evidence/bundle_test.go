@@ -25,7 +25,7 @@ func testBundle(t testing.TB) *Bundle {
 		draft := must.Get(ParseDraft([]byte(richPayload)))(t)
 		id := fmt.Sprintf("019c14d6-13a0-7000-8000-%012d", i)
 		r := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: id, Random: new(counter)}))(t)
-		r.Log = &LogProof{LogCounts: LogCounts{ChainSeq: int64(i + 1)}, Index: int64(2 * i), Proof: [][]byte{bytes.Repeat([]byte{byte(i)}, 32)}}
+		r.Log = &LogProof{ChainSeq: int64(i + 1), Index: int64(2 * i), Proof: [][]byte{bytes.Repeat([]byte{byte(i)}, 32)}}
 		r.Timestamps = []Timestamp{{Kind: RFC3161, Token: []byte("token")}}
 		b.Records = append(b.Records, r)
 	}
@@ -327,7 +327,7 @@ func richRecord(t testing.TB) *Record {
 	r := seal(t, richPayload, []string{"/prompt", "/metadata/a~1b", "/metadata/m~0n", "/tools_used"},
 		testSigner(t, Ed25519), testSigner(t, ES256), testSigner(t, RS256))
 	r.Timestamps = []Timestamp{{Kind: RFC3161, Token: []byte("one token")}, {Kind: RFC3161, Token: []byte("another")}}
-	r.Log = &LogProof{LogCounts: LogCounts{ChainSeq: 2}, Index: 7, Proof: [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)},
+	r.Log = &LogProof{ChainSeq: 2, Index: 7, Proof: [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)},
 		Checkpoint: "log.example\n8\nAAAA\n\n— log.example é\"\\/\n"}
 	r.Certificates = [][]byte{[]byte("a certificate")}
 	return r

@@ -438,7 +438,7 @@ func TestParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := richRecord(t)
 			test.damage(r)
-			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log.form(),
+			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log,
 				Disclosures: r.Disclosures, Certificates: r.Certificates}
 			file := must.Get(jsonform.Encode(&form))(t)
 			if _, err := Open(append(file, '\n')); err == nil || !strings.Contains(err.Error(), test.want) {

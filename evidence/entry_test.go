@@ -90,10 +90,10 @@ func TestActorTags(t *testing.T) {
 // TestCountsInFiles checks that a record's file carries all counts in canonical order, and is refused with one of them alone.
 func TestCountsInFiles(t *testing.T) {
 	r := seal(t, document(HumanReview, strings.Fields(table[HumanReview].required)...), nil)
-	r.Log = &LogProof{LogCounts: LogCounts{ActorSeq: 5, Subject: SubjectTag(RoleAgent, "a"), SubjectSeq: 2}, Index: 9, Proof: [][]byte{bytes.Repeat([]byte{1}, 32)}}
+	r.Log = &LogProof{ActorSeq: 5, Subject: SubjectTag(RoleAgent, "a"), SubjectSeq: 2, Index: 9, Proof: [][]byte{bytes.Repeat([]byte{1}, 32)}}
 	file := must.Get(r.Marshal())(t)
 	back, err := Open(file)
-	if err != nil || back.Log.LogCounts != r.Log.LogCounts || back.Log.Index != 9 {
+	if err != nil || back.Log.Counts() != r.Log.Counts() || back.Log.Index != 9 {
 		t.Fatalf("%s: %+v, %v", file, back, err)
 	}
 	for _, part := range []string{`"actor_seq":5,`, `"subject":"` + r.Log.Subject.String() + `",`, `,"subject_seq":2`} {

@@ -25,6 +25,11 @@ type LogCounts struct {
 	SubjectSeq int64  `json:"subject_seq,omitzero"` // from 1 for each Subject
 }
 
+// At returns the place of a record with these numbers in a log, without a proof.
+func (c LogCounts) At(index int64) *LogProof {
+	return &LogProof{ActorSeq: c.ActorSeq, CaseSeq: c.CaseSeq, ChainSeq: c.ChainSeq, Index: index, Subject: c.Subject, SubjectSeq: c.SubjectSeq}
+}
+
 // An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the actor, the chain,
 // the case and the subject without revealing their names. A reader of all entries can count them, and recognises the
 // tags of names that the reader knows.

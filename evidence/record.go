@@ -51,39 +51,26 @@ type Timestamp struct {
 }
 
 // A LogProof gives the record's place in a log, and proves it against a checkpoint.
+//
+// Its members are in canonical order, and among them are those of LogCounts.
 type LogProof struct {
-	LogCounts           // the record's numbers within its chain and case, and those of its actor and subject
-	Anchors    []Anchor // stamped checkpoints of the same log; none inside a bundle, which has them for all
-	Checkpoint string   // C2SP signed note; "" inside a bundle, which has one for all
-	Index      int64    // from 0
-	Proof      [][]byte // RFC 6962 audit path, 32 bytes a node, leaf to root
-}
-
-// logForm is a LogProof as it is written.
-type logForm struct {
 	ActorSeq   int64    `json:"actor_seq,omitzero"`
-	Anchors    []Anchor `json:"anchors,omitempty"`
+	Anchors    []Anchor `json:"anchors,omitempty"` // stamped checkpoints of the same log; none inside a bundle, which has them for all
 	CaseSeq    int64    `json:"case_seq,omitzero"`
 	ChainSeq   int64    `json:"chain_seq,omitzero"`
-	Checkpoint string   `json:"checkpoint,omitzero"`
-	Index      int64    `json:"index"`
-	Proof      [][]byte `json:"proof"`
+	Checkpoint string   `json:"checkpoint,omitzero"` // C2SP signed note; "" inside a bundle, which has one for all
+	Index      int64    `json:"index"`               // from 0
+	Proof      [][]byte `json:"proof"`               // RFC 6962 audit path, 32 bytes a node, leaf to root
 	Subject    Digest   `json:"subject,omitzero"`
 	SubjectSeq int64    `json:"subject_seq,omitzero"`
 }
 
-func (l *LogProof) form() *logForm {
+// Counts returns the record's numbers within its chain and case, and those of its actor and subject; of nil, none.
+func (l *LogProof) Counts() LogCounts {
 	if l == nil {
-		return nil
+		return LogCounts{}
 	}
-	return &logForm{l.ActorSeq, l.Anchors, l.CaseSeq, l.ChainSeq, l.Checkpoint, l.Index, l.Proof, l.Subject, l.SubjectSeq}
-}
-
-func (f *logForm) open() *LogProof {
-	if f == nil {
-		return nil
-	}
-	return &LogProof{LogCounts{f.ActorSeq, f.CaseSeq, f.ChainSeq, f.Subject, f.SubjectSeq}, f.Anchors, f.Checkpoint, f.Index, f.Proof}
+	return LogCounts{l.ActorSeq, l.CaseSeq, l.ChainSeq, l.Subject, l.SubjectSeq}
 }
 
 // recordForm is a record as it is written. Its members, at all levels, are in canonical order, so encoding it gives
@@ -92,7 +79,7 @@ type recordForm struct {
 	Certificates [][]byte        `json:"certificates,omitempty"`
 	Digest       Digest          `json:"digest"`
 	Disclosures  []Disclosure    `json:"disclosures,omitempty"`
-	Log          *logForm        `json:"log,omitzero"`
+	Log          *LogProof       `json:"log,omitzero"`
 	Payload      jsontext.Value  `json:"payload"`
 	Properties   []PropertyProof `json:"properties,omitempty"`
 	Signatures   [][]byte        `json:"signatures"`
@@ -149,7 +136,7 @@ func (r *Record) form() (*recordForm, error) {
 		return nil, err
 	}
 	form := &recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps,
-		Log: r.Log.form(), Certificates: r.Certificates}
+		Log: r.Log, Certificates: r.Certificates}
 	for _, d := range r.Disclosures {
 		value, err := Canonical(d.Value)
 		if err != nil {
@@ -208,7 +195,7 @@ func (f *recordForm) open() (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
-	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log.open(),
+	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log,
 		Disclosures: f.Disclosures, Properties: f.Properties, Certificates: f.Certificates, canonical: f.Payload}
 	if err := r.checkParts(); err != nil {
 		return nil, err
@@ -264,7 +251,7 @@ func (r *Record) checkLog() error {
 	if err := CheckAnchors(r.Log.Checkpoint, r.Log.Anchors); err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	if !r.Log.Fit(&r.Payload) {
+	if !r.Log.Counts().Fit(&r.Payload) {
 		return errors.New("log: the counts are not those of this kind of record")
 	}
 	for i, node := range r.Log.Proof {

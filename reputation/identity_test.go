@@ -188,7 +188,7 @@ func TestWithheldSubmission(t *testing.T) {
 		return []*evidence.Record{
 			{Digest: evidence.DigestOf([]byte("s")), Payload: evidence.Payload{RecordID: "s", ActionType: evidence.Submission, Timestamp: now, Response: jsontext.Value(`"hmac-sha256:0"`),
 				SealedApart: []string{"/response"}, Saw: []evidence.Digest{exhibit.Digest}}},
-			{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment, Timestamp: now}, Log: &evidence.LogProof{Index: 1, LogCounts: counted}}}
+			{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment, Timestamp: now}, Log: counted.At(1)}}
 	}
 	for name, c := range map[string]struct {
 		exhibit *evidence.Record
@@ -239,7 +239,7 @@ func TestDisclosedSubmission(t *testing.T) {
 	options.At = jurattest.Start.Add(24 * time.Hour)
 	g, err := NewGatherer(Config{Agent: "desk", Options: options})
 	must.Do(t, err)
-	judgment := &evidence.Record{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment}, Log: &evidence.LogProof{Index: 1, LogCounts: evidence.LogCounts{ActorSeq: 1}}}
+	judgment := &evidence.Record{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment}, Log: &evidence.LogProof{Index: 1, ActorSeq: 1}}
 	for n, name := range []string{"", "desk"} { // without the text, and with it
 		submission := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Submission, Response: jsontext.Value(fmt.Sprintf(`{"agentCard":{"name":%q}}`, name))}}
 		f := &taken{g: g, report: &verify.Report{Kind: verify.Trial}, origin: "log", doubts: map[string][]verify.Finding{}}

@@ -98,7 +98,7 @@ func (f *taken) record(r *evidence.Record) {
 	}
 	switch {
 	case p.Role() == evidence.RoleAgent && p.Actor() == f.g.identity.Name:
-		f.count(r, OfActor, logCounts(r).ActorSeq)
+		f.count(r, OfActor, r.Log.Counts().ActorSeq)
 		f.g.keepRecord(f.fact(r))
 	case p.OnAgent() && p.Observed.Agent == f.g.identity.Name: // the log counts it for the recorder
 		made := f.fact(r)
@@ -110,7 +110,7 @@ func (f *taken) record(r *evidence.Record) {
 		f.review(r, !strings.HasPrefix(p.ChainID, evidence.TrialPrefix))
 	}
 	if f.isSubject(r) {
-		f.count(r, OfSubject, logCounts(r).SubjectSeq)
+		f.count(r, OfSubject, r.Log.Counts().SubjectSeq)
 	}
 }
 
@@ -123,16 +123,9 @@ func (f *taken) fact(r *evidence.Record) *RecordFact {
 	return made
 }
 
-func logCounts(r *evidence.Record) evidence.LogCounts {
-	if r.Log == nil {
-		return evidence.LogCounts{}
-	}
-	return r.Log.LogCounts
-}
-
 // isSubject reports whether the log says that the record judges an agent of this name.
 func (f *taken) isSubject(r *evidence.Record) bool {
-	counts := logCounts(r)
+	counts := r.Log.Counts()
 	return counts.SubjectSeq > 0 && counts.Subject == evidence.SubjectTag(evidence.RoleAgent, f.g.identity.Name)
 }
 
@@ -240,7 +233,7 @@ func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle
 	if first >= 0 {
 		on = readSubmission(records[first])
 	}
-	counts := logCounts(judgment)
+	counts := judgment.Log.Counts()
 	if f.ordered(judgment) && counts.SubjectSeq > 0 {
 		if !f.isSubject(judgment) {
 			return
@@ -253,7 +246,7 @@ func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle
 	made := &TrialFact{Place: f.place(judgment), Standing: f.standing(judgment), Chain: judgment.Payload.ChainID, Transcript: on.transcript,
 		Exhibits: filled(on.exhibits), Own: []evidence.Digest{}, Raters: []Rater{}, Decisions: []DecisionFact{}, Panel: Panel{Seats: []string{}}}
 	if first >= 0 {
-		made.CaseSeq, made.Own = logCounts(records[first]).CaseSeq, filled(on.by[f.g.identity.Name])
+		made.CaseSeq, made.Own = records[first].Log.Counts().CaseSeq, filled(on.by[f.g.identity.Name])
 		f.g.named[made.Digest] = f.g.named[made.Digest] || !on.withheld
 	}
 	f.whole(made, records, bundle)

@@ -389,7 +389,7 @@ func (c *chance) log(records []*evidence.Record, proved bool) *evidence.Bundle {
 			if r.Payload.ActionType == evidence.Submission {
 				counts.CaseSeq = 1
 			}
-			r.Log = &evidence.LogProof{LogCounts: counts, Index: int64(i), Proof: [][]byte{}}
+			r.Log = counts.At(int64(i))
 		}
 	}
 	b := &evidence.Bundle{Records: records}
@@ -412,7 +412,7 @@ func (c *chance) prove(records []*evidence.Record) (checkpoint string) {
 	})
 	size := int64(len(records))
 	for i, r := range records {
-		more := must.Get(tlog.StoredHashes(int64(i), r.LogEntry(r.Log.LogCounts), stored))(c.t)
+		more := must.Get(tlog.StoredHashes(int64(i), r.LogEntry(r.Log.Counts()), stored))(c.t)
 		hashes = append(hashes, more...)
 	}
 	for i, r := range records {

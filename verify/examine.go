@@ -235,7 +235,8 @@ func withoutTexts(r *evidence.Record) {
 func slim(r *evidence.Record) *evidence.Record {
 	s := &evidence.Record{Payload: r.Payload, Digest: r.Digest}
 	if r.Log != nil {
-		s.Log = &evidence.LogProof{LogCounts: r.Log.LogCounts, Checkpoint: r.Log.Checkpoint, Index: r.Log.Index}
+		s.Log = r.Log.Counts().At(r.Log.Index)
+		s.Log.Checkpoint = r.Log.Checkpoint
 	}
 	p := &s.Payload
 	p.Schema = evidence.Schema

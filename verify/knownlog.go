@@ -218,7 +218,7 @@ type counting struct {
 type counted struct{ index, number int64 }
 
 func (k *counting) take(r *evidence.Record) {
-	counts := &r.Log.LogCounts
+	counts := r.Log.Counts()
 	if counts.ActorSeq == 0 {
 		if k.before.index = r.Log.Index; k.since != nil {
 			k.refute(Order, "count", r, "the log gives it no number of its actor, and record %s before it has one: a log that counts actors counts every record", recordName(k.since))

@@ -539,7 +539,7 @@ func (s *envelope) received(t *trust.Trust, rc *scitt.Receipt) (origin string, e
 		return "", fmt.Errorf("the entry beside its proof: %w", err)
 	case entry.Payload != r.Digest || !slices.EqualFunc(entry.Signatures, r.Signatures, slices.Equal[[]byte]):
 		return "", errors.New("the entry beside its proof is that of another record")
-	case r.Log != nil && string(r.LogEntry(r.Log.LogCounts)) != string(rc.Entry):
+	case r.Log != nil && string(r.LogEntry(r.Log.Counts())) != string(rc.Entry):
 		return "", errors.New("the entry beside its proof has other counts than the record")
 	case rc.Issuer != scitt.LogIssuer(origin):
 		return "", fmt.Errorf("it names the issuer %q, and the key that it names is that of the log %s", evidence.Abbreviate(rc.Issuer), origin)

@@ -155,7 +155,7 @@ func included(r *evidence.Record, tree operator.Checkpoint) error {
 	for i, node := range r.Log.Proof {
 		proof[i] = tlog.Hash(node)
 	}
-	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts)))
+	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.Counts())))
 }
 
 // links compares what a record says that it follows and saw with their places in the log: a record cannot have seen a

@@ -279,15 +279,15 @@ func (g *tagged) logged(change func(i int, r *evidence.Record, c *evidence.LogCo
 	records := make([]*evidence.Record, len(g.records))
 	for i, r := range g.records {
 		again := *r
-		counts := r.Log.LogCounts
+		counts := r.Log.Counts()
 		change(i, r, &counts)
-		again.Log = &evidence.LogProof{LogCounts: counts, Index: int64(i), Proof: [][]byte{}}
+		again.Log = counts.At(int64(i))
 		records[i] = &again
 	}
 	b := &evidence.Bundle{Records: records, Checkpoint: (&chance{t: g.t, house: g.House}).prove(records)}
 	var entries []byte
 	for _, r := range records {
-		entries = append(append(entries, r.LogEntry(r.Log.LogCounts)...), '\n')
+		entries = append(append(entries, r.LogEntry(r.Log.Counts())...), '\n')
 	}
 	return b, entries
 }
@@ -423,7 +423,7 @@ func TestSightedTruth(t *testing.T) {
 	for i, r := range newSighted(t).records {
 		want := []evidence.LogCounts{{}, {}, {Subject: agent, SubjectSeq: 1}, {Subject: recorder, SubjectSeq: 1}, {Subject: agent, SubjectSeq: 2}, {Subject: recorder, SubjectSeq: 2}}[i]
 		must.Hold(t, r.Log.Subject == want.Subject && r.Log.SubjectSeq == want.SubjectSeq,
-			"record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want)
+			"record %d is counted as %+v, want %+v", i, r.Log.Counts(), want)
 	}
 }
 

@@ -107,15 +107,15 @@ func (r *remoteLog) prove(ctx context.Context, record *evidence.Record) error {
 	if err != nil {
 		return err
 	}
-	leaf := tlog.RecordHash(record.LogEntry(record.Log.LogCounts))
+	leaf := tlog.RecordHash(record.LogEntry(record.Log.Counts()))
 	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, leaf); err != nil {
 		return fmt.Errorf("the log %s has another record at index %d, or counts it otherwise", head.Origin, record.Log.Index)
 	}
-	place := &evidence.LogProof{Index: record.Log.Index, LogCounts: record.Log.LogCounts, Checkpoint: signed}
+	record.Log = record.Log.Counts().At(record.Log.Index)
+	record.Log.Checkpoint = signed
 	for _, node := range proof {
-		place.Proof = append(place.Proof, node[:])
+		record.Log.Proof = append(record.Log.Proof, node[:])
 	}
-	record.Log = place
 	return nil
 }
 

@@ -141,10 +141,10 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks,
 			Sit: func(on *subject.Case, spent int64) trial.Config { return counted.Seated(ct.sit(on, spent)) }, Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
-				trace, tally := traces.Trial(), counted.Listen()
+				trace := traces.Trial()
 				return func(e trial.Event) {
 					trace(e)
-					tally(e)
+					counted.Hear(e)
 				}
 			}})
 		if err != nil {

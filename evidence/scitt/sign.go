@@ -152,7 +152,7 @@ func SignReceipt(r *evidence.Record, log Log) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoReceipt, err)
 	}
-	entry, p := r.LogEntry(r.Log.LogCounts), Proof{Size: tree.Size, Index: r.Log.Index}
+	entry, p := r.LogEntry(r.Log.Counts()), Proof{Size: tree.Size, Index: r.Log.Index}
 	for _, node := range r.Log.Proof {
 		p.Path = append(p.Path, tlog.Hash(node))
 	}

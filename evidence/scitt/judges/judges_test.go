@@ -118,7 +118,7 @@ func TestGoCOSE(t *testing.T) {
 		path = append(path, tlog.Hash(node))
 	}
 	root, entry := rootOf(t, r.Log.Checkpoint), receipt.Headers.Unprotected[int64(-70003)].([]byte)
-	if err := tlog.CheckRecord(path, proof.Size, root, proof.Index, tlog.RecordHash(entry)); err != nil || !bytes.Equal(entry, r.LogEntry(r.Log.LogCounts)) {
+	if err := tlog.CheckRecord(path, proof.Size, root, proof.Index, tlog.RecordHash(entry)); err != nil || !bytes.Equal(entry, r.LogEntry(r.Log.Counts())) {
 		t.Errorf("%v: %+v", err, proof)
 	}
 	verify(t, tr, &receipt, root[:])

@@ -238,7 +238,7 @@ func checkProof(t *testing.T, r *evidence.Record, signed string) {
 	for _, node := range r.Log.Proof {
 		proof = append(proof, tlog.Hash(node))
 	}
-	expect.Want(t, tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts))), nil)
+	expect.Want(t, tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.Counts()))), nil)
 }
 
 func TestProve(t *testing.T) {
@@ -340,7 +340,7 @@ func TestCounts(t *testing.T) {
 	want := []evidence.LogCounts{{ActorSeq: 1, ChainSeq: 1, CaseSeq: 1}, {ActorSeq: 1, ChainSeq: 1}, {ActorSeq: 2}, {ActorSeq: 2, ChainSeq: 1, CaseSeq: 2},
 		{ActorSeq: 3, ChainSeq: 2}}
 	for i, r := range bundle.Records {
-		expect.Equal(t, r.Log.LogCounts, want[i])
+		expect.Equal(t, r.Log.Counts(), want[i])
 	}
 }
 

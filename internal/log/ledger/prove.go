@@ -86,7 +86,7 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 		}
 		placed[i] = new(*record)
 		placed[i].Timestamps = row.Timestamps // the log may have more by now
-		placed[i].Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
+		placed[i].Log = row.Counts.At(row.Index)
 		placed[i].Certificates = keys.Certificates(&record.Payload)
 	}
 	slices.SortFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
@@ -126,7 +126,7 @@ func prove(record *evidence.Record, head storage.Head, hashes tlog.HashReader) e
 	if err != nil {
 		return fmt.Errorf("record %s: %w", record.Payload.RecordID, err)
 	}
-	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, storage.LeafHash(record, record.Log.LogCounts)); err != nil {
+	if err := tlog.CheckRecord(proof, head.Size, head.Root, record.Log.Index, storage.LeafHash(record, record.Log.Counts())); err != nil {
 		return fmt.Errorf("%w: the checkpoint does not cover record %s at index %d: %w",
 			ErrDamaged, record.Payload.RecordID, record.Log.Index, err)
 	}

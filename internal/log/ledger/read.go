@@ -272,7 +272,7 @@ func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, erro
 			if err != nil {
 				return nil, err
 			}
-			record.Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
+			record.Log = row.Counts.At(row.Index)
 			record.Certificates = f.keys.Certificates(&record.Payload)
 			return record, prove(record, f.head, hashes)
 		}, "reading a case")(yield)

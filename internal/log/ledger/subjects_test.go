@@ -76,7 +76,7 @@ func lenientOver(t testing.TB, store storage.Store) *ledger.Ledger {
 
 func countsOf(t testing.TB, l *ledger.Ledger, r *evidence.Record) evidence.LogCounts {
 	t.Helper()
-	return must(l.Prove(t.Context(), r)).Records[0].Log.LogCounts
+	return must(l.Prove(t.Context(), r)).Records[0].Log.Counts()
 }
 
 const (

@@ -36,7 +36,7 @@ func (f *ConductFile) Bytes() (sum int64) {
 	return sum
 }
 
-// ReadConduct hands on what the log has about an agent, by trials and in bundles, and returns its counts. Its errors are the ledger's and take's.
+// ReadConduct is ConductUntil of the whole log.
 func ReadConduct(ctx context.Context, log *ledger.Ledger, agent string, take func(ConductFile) error) (reputation.LogFact, error) {
 	size, err := log.Size(ctx)
 	if err != nil {
@@ -45,17 +45,23 @@ func ReadConduct(ctx context.Context, log *ledger.Ledger, agent string, take fun
 	return ConductUntil(ctx, log, agent, size, take)
 }
 
-// ConductUntil is Read of a log as it was when it had this size. A trial that judged before it is handed on as it is now.
+// ConductUntil hands on what a log had about an agent when it had this size, by trials and in bundles, and returns its counts. A trial that judged
+// before it is handed on as it is now. Its errors are the ledger's and take's.
 func ConductUntil(ctx context.Context, log *ledger.Ledger, agent string, size int64, take func(ConductFile) error) (made reputation.LogFact, err error) {
 	r := &reading{ctx: ctx, log: log, take: take, tried: map[string]bool{},
 		fact: reputation.LogFact{Origin: log.Origin(), Size: size, Actor: []evidence.Digest{}, Subject: []evidence.Digest{}}}
 	if r.fact.Counts, err = countedFrom(ctx, log, size); err != nil {
 		return r.fact, err
 	}
-	if err := r.about(agent); err != nil {
-		return r.fact, err
+	err = r.each(log.About(ctx, evidence.RoleAgent, agent), &r.fact.Subject, "judgments", r.judgment)
+	if err == nil {
+		err = r.recorded(agent)
 	}
-	return r.fact, r.records(agent)
+	if r.piles = 0; err == nil {
+		own := func(one *evidence.Record) error { return r.pile("records", one) }
+		err = r.each(log.OfActor(ctx, evidence.RoleAgent, agent), &r.fact.Actor, "records", own)
+	}
+	return r.fact, err
 }
 
 // countedFrom finds the first record that the log counted for its actor: all after it are counted, too.
@@ -106,13 +112,6 @@ func (r *reading) each(counted iter.Seq2[ledger.Counted, error], noted *[]eviden
 	return r.flush(what)
 }
 
-func (r *reading) about(agent string) error {
-	if err := r.each(r.log.About(r.ctx, evidence.RoleAgent, agent), &r.fact.Subject, "judgments", r.judgment); err != nil {
-		return err
-	}
-	return r.recorded(agent)
-}
-
 // recorded hands on the judged acts that recorders saw: the log counts them for the recorders, and not as the agent's own.
 func (r *reading) recorded(agent string) error {
 	r.piles = 0
@@ -159,11 +158,6 @@ func (r *reading) judgment(record *evidence.Record) error {
 		return err
 	}
 	return r.take(ConductFile{chain, bundle})
-}
-
-func (r *reading) records(agent string) error {
-	r.piles = 0
-	return r.each(r.log.OfActor(r.ctx, evidence.RoleAgent, agent), &r.fact.Actor, "records", func(one *evidence.Record) error { return r.pile("records", one) })
 }
 
 func (r *reading) pile(what string, record *evidence.Record) error {

@@ -199,20 +199,20 @@ func (by *Reader) mark(lines []api.TrialLine, trials []trial.Summary) error {
 }
 
 // Records answers a search for records. Its errors are those of Trials.
-func (k *Keeper) Records(ctx context.Context, get func(string) string, t *trial.Index, by *Reader, trusted *trust.Trust) (api.HitList, error) {
+func (k *Keeper) Records(ctx context.Context, get func(string) string, t *trial.Index, by *Reader, trusted *trust.Trust) (list api.HitList, err error) {
 	q, err := find.ReadRecords(get)
 	if err != nil {
-		return api.HitList{}, err
+		return list, err
 	}
 	x, state, err := k.Ready(ctx)
 	if err != nil {
-		return api.HitList{}, err
+		return list, err
 	}
 	found, err := x.Records(ctx, q, by.Scope, by.MayRead)
 	if err != nil {
-		return api.HitList{}, err
+		return list, err
 	}
-	list, err := Hits(found, trusted, t, by.Visible)
+	list, err = Hits(found, trusted, t, by.Visible)
 	list.Index = state
 	return list, err
 }

@@ -752,3 +752,18 @@ func TestEmptiedAndKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptiedMeanwhile: what another process removed between two steps of one that follows is cut off before that one adds more.
+func TestEmptiedMeanwhile(t *testing.T) {
+	h, path := jurattest.New(t), t.TempDir()+"/find.db"
+	say(t, h, "mention of the thing")
+	x := openIndex(t, h, path)
+	follow(t, x)
+	db := fill(t, path)
+	must.Get(db.Exec(`UPDATE state SET next = 0, last = '', dirty = 2; INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM records`))(t)
+	must.Get(find.FollowOnce(x, t.Context(), func(int64, int64) {}))(t)
+	wantMentions(t, x, 1)
+	if _, canary := holds(t, path); canary {
+		t.Error("the files still have what was removed")
+	}
+}

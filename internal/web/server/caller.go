@@ -334,15 +334,9 @@ func (a *memoryAccount) Take(ctx context.Context, n int64) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, budgetWait)
 	defer cancel()
-	for {
-		err := a.of.reserve(a.caller, n)
-		if err == nil {
-			break
-		}
-		select {
-		case <-waiting.Done():
+	for err := a.of.reserve(a.caller, n); err != nil; err = a.of.reserve(a.caller, n) {
+		if !wait(waiting, 20*time.Millisecond) {
 			return err
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	if err := a.of.parts.Acquire(waiting, n); err != nil {
@@ -543,14 +537,8 @@ func (f *refusalCounter) note(route string, c *Caller, p *api.Problem) {
 
 // run tells the counts every minute, and once more at the end.
 func (f *refusalCounter) run(ctx context.Context) {
-	ticker := time.NewTicker(refusalsEvery)
-	defer ticker.Stop()
-	for done := false; !done; {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			done = true
-		}
+	for again := true; again; {
+		again = wait(ctx, refusalsEvery)
 		f.tell(ctx)
 	}
 }

@@ -553,22 +553,12 @@ func (s *Server) frames(ctx context.Context, x *find.Index) iter.Seq2[schedule.F
 			if now == last || err != nil {
 				continue
 			}
-			if last = now; !yield(schedule.Frame{Seq: now, Type: "recorded", JSON: []byte("{}")}, nil) || !wait(ctx) {
+			if last = now; !yield(schedule.Frame{Seq: now, Type: "recorded", JSON: []byte("{}")}, nil) || !wait(ctx, atLeast) { // more comes together into one event
 				return
 			}
 		}
 		if ctx.Err() == nil {
 			yield(schedule.Frame{}, err)
 		}
-	}
-}
-
-// wait lets more come together into one event.
-func wait(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(atLeast):
-		return true
 	}
 }

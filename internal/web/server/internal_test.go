@@ -275,15 +275,13 @@ func TestTrialsCountOnce(t *testing.T) {
 	}
 	events := []trial.Event{absent(head(1, -time.Second), jury.Failed), absent(head(2, time.Second), jury.TimedOut), absent(head(3, time.Second), jury.TimedOut)}
 	for range 2 { // it was broken off, and went on
-		hear := trials.Listen()
 		for _, e := range events {
-			hear(e)
+			trials.Hear(e)
 		}
 	}
-	hear := trials.Listen()
 	for _, e := range append(events, trial.Judged{EventHead: head(4, time.Minute), Judgment: jury.Judgment{Position: jury.UnsafeFail}},
 		trial.TrialClosed{EventHead: head(5, time.Minute)}, trial.PersonDecided{EventHead: head(6, time.Hour)}) {
-		hear(e)
+		trials.Hear(e)
 	}
 	want(t, everything(quiet(), trials), map[string]float64{"jurat_juror_absences_total reason=failed": 0, "jurat_juror_absences_total reason=timed_out": 2,
 		"jurat_verdicts_total position=unsafe_fail": 1, "jurat_verdicts_total position=safe_pass": 0})

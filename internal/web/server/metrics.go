@@ -232,10 +232,8 @@ func NewTrialMetrics(now time.Time) *TrialMetrics {
 
 var reasons = []jury.AbsenceReason{jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling}
 
-// Listen returns a function that counts the events of one trial. What was counted before the trial went on is not counted again.
-func (t *TrialMetrics) Listen() func(trial.Event) { return t.hear }
-
-func (t *TrialMetrics) hear(e trial.Event) {
+// Hear counts an event of a trial. What was counted before the trial went on is not counted again.
+func (t *TrialMetrics) Hear(e trial.Event) {
 	head := e.Head()
 	if _, later := e.(trial.PersonDecided); later { // after the end
 		return

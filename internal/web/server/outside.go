@@ -202,16 +202,21 @@ type cosigner struct {
 // run asks the witnesses until ctx ends: when the log has grown, and again if a witness did not answer.
 func (c *cosigner) run(ctx context.Context) {
 	var asked time.Time
-	for {
+	for again := true; again; again = wait(ctx, cosignEvery) {
 		if c.due(ctx, asked) {
 			asked = c.now()
 			c.once(ctx)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(cosignEvery):
-		}
+	}
+}
+
+// wait waits for a time, and reports whether ctx goes on.
+func wait(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
 	}
 }
 
@@ -294,7 +299,7 @@ func (t *arrivalTeller) Waiting() int64 { return t.waiting.Load() }
 // Run tells until ctx ends. It logs an error when it is new.
 func (t *arrivalTeller) Run(ctx context.Context) {
 	before := ""
-	for {
+	for again := true; again; again = wait(ctx, every) {
 		text := ""
 		if err := t.Tell(ctx); err != nil && ctx.Err() == nil {
 			if text = err.Error(); text != before {
@@ -302,11 +307,6 @@ func (t *arrivalTeller) Run(ctx context.Context) {
 			}
 		}
 		before = text
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(every):
-		}
 	}
 }
 

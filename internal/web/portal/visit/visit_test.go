@@ -325,7 +325,7 @@ func TestUses(t *testing.T) {
 	}{
 		{source(t, "trust.json", record), visit.ToVerify}, {source(t, "record", h.Trust(t)), visit.AsTrust},
 		{source(t, "b", h.Bundle(t, record)), visit.ToVerify}, {text("c", record.Log.Checkpoint), visit.AsCheckpoint},
-		{text("e", string(record.LogEntry(record.Log.LogCounts))+"\n"), visit.AsEntries}, {text("p", `{"name":"x","format":"jurat/policy/v1"}`), visit.AsPolicy},
+		{text("e", string(record.LogEntry(record.Log.Counts()))+"\n"), visit.AsEntries}, {text("p", `{"name":"x","format":"jurat/policy/v1"}`), visit.AsPolicy},
 		{text("x", `{"format":"jurat/consistency/v1"}`), visit.AsConsistency}, {text("pem", "-----BEGIN X509 CRL-----\n"), visit.AsCRL},
 		{text("n", ""), visit.ToVerify}, {text("z", "PK\x03\x04"), visit.ToVerify}, {text("d", "0\x03\x04"), visit.ToVerify}, {text("j", `{"format":`), visit.ToVerify},
 		{text("s", "\xd2\x84\x40\n\n— a statement whose payload looks like a checkpoint"), visit.ToVerify},
