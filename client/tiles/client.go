@@ -4,15 +4,13 @@
 //	GET URL/tile/LEVEL/INDEX       256 hashes of the tree, or as many as there are (.p/WIDTH)
 //	GET URL/tile/entries/INDEX     the 256 entries under a tile of level 0
 //
-// Tiles never change, so any cache may keep them. A Client fetches. A Tree compares what it fetches with the root of
-// one checkpoint, whose signature the caller has checked. It proves where entries are, and that the tree has only
-// grown.
+// A Client fetches. A Tree compares what it fetches with the root of one checkpoint, whose signature the caller has checked. It proves where entries
+// are, and that the tree has only grown.
 //
 // # The log as tiles
 //
-// The server makes tiles of the hashes that are in the database anyway: a tile is one query for 256 of them, and never
-// shows what no signed checkpoint covers. So a reader with a checkpoint computes every proof alone, caches can serve
-// it, and other programs' monitors can read it: a test runs Tessera's `fsck`.
+// The server makes tiles of the hashes that are in the database anyway: a tile is one query for 256 of them, and never shows what no signed
+// checkpoint covers. Tiles never change, so any cache may keep them, and other programs' monitors can read them: a test runs Tessera's `fsck`.
 package tiles
 
 import (

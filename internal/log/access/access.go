@@ -1,18 +1,14 @@
-// Package access decides who may do what. The log is the only source: granting, revoking and making a chain public are acts of the
-// operator. So no second list can contradict the log, each process notices the changes of others, and a reader of the log sees who could do
-// what and when.
-//
-// Every method of a Register reads the log first. It returns the ledger's errors, and an error for an act that does not fit those before
-// it. A method that logs also returns the errors of sealing.
-//
-// A token is 32 random bytes. The log has its SHA-256, which does not reveal the token. A browser's session is a token, too. It ends with
-// the token by which its owner signed in.
+// Package access decides who may do what.
 //
 // # Who may do what stands in the log alone
 //
-// As with keys, there is no second list. A token is an act of the operator that states its SHA-256. A browser's session is also such an
-// act, so it outlives a restart, ends with the token by which it was opened, and can be ended by a command of another process. Each request
-// only checks whether the chain has grown. The price is one record for each sign-in.
+// Granting, revoking and making a chain public are acts of the operator. So no second list can contradict the log, each process notices the changes
+// of others, and a reader of the log sees who could do what and when. A token is 32 random bytes; its act states its SHA-256, which does not reveal
+// it. A browser's session is a token, too: it outlives a restart, ends with the token by which its owner signed in, and costs one record. Each
+// request only checks whether the chain has grown.
+//
+// Every method of a Register reads the log first. It returns the ledger's errors, and an error for an act that does not fit those before it. A
+// method that logs also returns the errors of sealing.
 package access
 
 import (
