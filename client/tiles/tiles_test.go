@@ -34,9 +34,7 @@ func TestPaths(t *testing.T) {
 		level, rest, _ := strings.Cut(rest, "/")
 		got, err := tiles.Parse(level, rest)
 		if want.H == 0 {
-			if err == nil {
-				t.Errorf("%s: %v", path, got)
-			}
+			must.Hold(t, err != nil, "%s: %v", path, got)
 			continue
 		}
 		if err != nil || got != want || tiles.Path(got) != path {
@@ -61,18 +59,14 @@ func TestLastTile(t *testing.T) {
 		"x036/x028/x797/x018/x963/967": false, // the 2^55th tile: the index after its last entry is 2^63
 	} {
 		tile, err := tiles.Parse("0", path)
-		if (err == nil) != parses {
-			t.Errorf("%s: %v, %v", path, tile, err)
-		}
+		must.Hold(t, (err == nil) == parses, "%s: %v, %v", path, tile, err)
 	}
 	for _, n := range []int64{1<<55 - 1, 1 << 55, math.MaxInt64} {
 		for _, level := range []int{tiles.EntriesLevel, 0, 1, 7, 63} {
 			if tile := (tlog.Tile{H: 8, L: level, N: n, W: 256}); tiles.In(tile, operator.MaxEntries) || tiles.In(tile, 3) {
 				t.Errorf("%v is in a tree", tile)
 			}
-			if tile := tiles.Of(level, n, operator.MaxEntries); tile.W != 0 {
-				t.Errorf("%v is %d wide", tile, tile.W)
-			}
+			must.Equal(t, tiles.Of(level, n, operator.MaxEntries).W, 0)
 		}
 	}
 }
@@ -97,12 +91,8 @@ func TestWhichTilesATreeHas(t *testing.T) {
 		width int
 	}{{0, 272, 256}, {0, 273, 112}, {0, 274, 0}, {1, 0, 256}, {1, 1, 17}, {1, 2, 0}, {2, 0, 1}, {3, 0, 0}, {8, 0, 0}, {63, 0, 0}, {tiles.EntriesLevel, 273, 112}} {
 		tile := tiles.Of(want.level, want.index, 70_000)
-		if tile.W != want.width {
-			t.Errorf("level %d, tile %d: %d wide", want.level, want.index, tile.W)
-		}
-		if want.width > 0 && !tiles.In(tile, 70_000) {
-			t.Errorf("%v is not in the tree", tile)
-		}
+		must.Hold(t, tile.W == want.width, "level %d, tile %d: %d wide", want.level, want.index, tile.W)
+		must.Hold(t, want.width <= 0 || tiles.In(tile, 70_000), "%v is not in the tree", tile)
 		if tile.W++; tile.W <= 256 && tiles.In(tile, 70_000) {
 			t.Errorf("%v is in the tree", tile)
 		}
@@ -113,9 +103,7 @@ func TestEntriesAreReadStrictly(t *testing.T) {
 	for _, entries := range [][][]byte{nil, {[]byte("one")}, {{}, []byte("two"), bytes.Repeat([]byte("x"), tiles.MaxEntry)}} {
 		bundle := must.Get(tiles.FormatEntries(entries))(t)
 		got, err := tiles.ParseEntries(bundle, len(entries))
-		if err != nil || !slices.EqualFunc(got, entries, bytes.Equal) {
-			t.Errorf("%d entries: %v", len(entries), err)
-		}
+		must.Hold(t, err == nil && slices.EqualFunc(got, entries, bytes.Equal), "%d entries: %v", len(entries), err)
 		for _, n := range []int{len(entries) - 1, len(entries) + 1} {
 			if _, err := tiles.ParseEntries(bundle, n); err == nil {
 				t.Errorf("%d entries pass for %d", len(entries), n)
@@ -229,15 +217,11 @@ func TestTree(t *testing.T) {
 		}
 		var next int64
 		err := tree.Entries(0, n, func(index int64, got []byte) error {
-			if index != next || !bytes.Equal(got, entry(index)) {
-				t.Fatalf("entry %d of %d: %d, %s", next, n, index, got)
-			}
+			must.Need(t, index == next && bytes.Equal(got, entry(index)), "entry %d of %d: %d, %s", next, n, index, got)
 			next++
 			return nil
 		})
-		if err != nil || next != n {
-			t.Errorf("of %d entries came %d: %v", n, next, err)
-		}
+		must.Hold(t, err == nil && next == n, "of %d entries came %d: %v", n, next, err)
 	}
 }
 
@@ -253,9 +237,7 @@ func TestNothingFalseIsGivenOut(t *testing.T) {
 			s.set(path, bad)
 			tree := client.Tree(t.Context(), s.head)
 			err := tree.Entries(0, n, func(index int64, got []byte) error {
-				if !bytes.Equal(got, entry(index)) {
-					t.Errorf("%s %s: entry %d is %q", path, name, index, got)
-				}
+				must.Hold(t, bytes.Equal(got, entry(index)), "%s %s: entry %d is %q", path, name, index, got)
 				return nil
 			})
 			var found *tiles.InconsistentError
@@ -312,9 +294,7 @@ func TestPartialTilesThatAreGone(t *testing.T) {
 	large.files["tile/1/000.p/1"] = small.files["tile/1/000.p/1"] // this tile is not full yet in the larger log; tile 001 of level 0 is
 	count := 0
 	err := client.Tree(t.Context(), small.head).Entries(0, 300, func(int64, []byte) error { count++; return nil })
-	if err != nil || count != 300 {
-		t.Errorf("%d entries: %v", count, err)
-	}
+	must.Hold(t, err == nil && count == 300, "%d entries: %v", count, err)
 }
 
 // TestAnswersOfLogs: the client retries if a log is busy, does not retry if the log refuses, and does not report a log

@@ -33,9 +33,7 @@ func grant(t *testing.T, r *access.Register, o access.Order) string {
 	o.For = cmp.Or(o.For, time.Hour)
 	o.Reason, o.By = "a test", "tester"
 	token, g, err := r.Grant(t.Context(), o)
-	if err != nil || g.Name != o.Name {
-		t.Fatal(g, err)
-	}
+	must.Need(t, err == nil && g.Name == o.Name, "%v %v", g, err)
 	return token
 }
 
@@ -49,9 +47,7 @@ func TestGrants(t *testing.T) {
 	r, other := open(), open() // as in another process
 	token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer, access.Auditor, access.Reviewer}})
 	g, err := other.Who(t.Context(), token)
-	if err != nil || g.Name != "mia" || len(g.Roles) != 2 || !g.Has(access.Auditor) || g.Has(access.Operator) {
-		t.Fatalf("%+v, %v", g, err)
-	}
+	must.Need(t, err == nil && g.Name == "mia" && len(g.Roles) == 2 && g.Has(access.Auditor) && !g.Has(access.Operator), "%+v, %v", g, err)
 	want(t, other, token+"x", access.ErrUnknown)
 	want(t, other, "", access.ErrUnknown)
 	must.Do(t, r.Revoke(t.Context(), g.Token, "left", "tester"))
@@ -74,9 +70,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	must.Do(t, r.Revoke(t.Context(), access.IDOf(token), "left", "tester"))
 	want(t, r, session, access.ErrRevoked)
 	list, err := r.Grants(t.Context())
-	if err != nil || len(list) != 2 || !errors.Is(list[1].Ended, access.ErrRevoked) || !list[1].Session {
-		t.Errorf("%+v, %v", list, err)
-	}
+	must.Hold(t, err == nil && len(list) == 2 && errors.Is(list[1].Ended, access.ErrRevoked) && list[1].Session, "%+v, %v", list, err)
 }
 
 func TestOrdersAreRefused(t *testing.T) {
@@ -143,16 +137,10 @@ func TestTokensAreNotInTheLog(t *testing.T) {
 	h, _, open := house(t)
 	token := grant(t, open(), access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
 	records, err := h.Ledger.Chain(t.Context(), operator.AccessChain)
-	if err != nil || len(records) != 1 {
-		t.Fatal(records, err)
-	}
+	must.Need(t, err == nil && len(records) == 1, "%v %v", records, err)
 	body, err := operator.ReadAccessEvent(&records[0].Payload)
-	if err != nil || body.Token != evidence.DigestOf([]byte(token)) || len(token) < 43 {
-		t.Error(body, err)
-	}
-	if access.FormKey(token) == access.FormKey(token+"x") {
-		t.Error("two sessions have the same form key")
-	}
+	must.Hold(t, err == nil && body.Token == evidence.DigestOf([]byte(token)) && len(token) >= 43, "%v %v", body, err)
+	must.Hold(t, access.FormKey(token) != access.FormKey(token+"x"), "two sessions have the same form key")
 }
 
 // TestUnreadableEventsLetNobodyIn: after an invalid access event in the log, no token is accepted. Only the operator's
@@ -195,9 +183,7 @@ func TestConcurrently(t *testing.T) {
 	}
 	group.Wait()
 	records, err := h.Ledger.Chain(t.Context(), operator.AccessChain)
-	if err != nil || len(records) != 8 {
-		t.Fatal(len(records), err)
-	}
+	must.Need(t, err == nil && len(records) == 8, "%v %v", len(records), err)
 	for i, r := range records {
 		if r.Payload.ChainPosition != int64(i+1) || i > 0 && r.Payload.PreviousRecord != records[i-1].Digest {
 			t.Errorf("record %d stands at %d after %v", i, r.Payload.ChainPosition, r.Payload.PreviousRecord)
@@ -216,9 +202,7 @@ func TestNamesThatAreGranted(t *testing.T) {
 		"mia\u2800", "mi\u200da", "m\u034fia", "mia\ue000", "mia\ufdd0", "mia\U000e0041", ".", "-_-", "🤖", " mia", "mia ", "mia  s",
 		"Mia@Example.org", "m\u0456a@example.org", "ｍia@example.org", "jose\u0301", "О\u043bьг\u0061", "\u039cia@example.org", "Urn:agent/1"} {
 		_, _, err := r.Grant(t.Context(), access.Order{Name: name, Roles: []access.Role{access.Reviewer}, For: 1e12, Reason: "a test", By: "tester"})
-		if err == nil {
-			t.Errorf("%+q was granted", name)
-		}
+		must.Hold(t, err != nil, "%+q was granted", name)
 	}
 }
 
@@ -235,9 +219,7 @@ func TestGrantOfEarlier(t *testing.T) {
 	}
 	r := open()
 	g, err := r.Who(t.Context(), token)
-	if err != nil || g.Name != name {
-		t.Fatalf("%+v, %v", g, err)
-	}
+	must.Need(t, err == nil && g.Name == name, "%+v, %v", g, err)
 	session := grant(t, r, access.Order{Name: name, Roles: g.Roles, Under: g.Token, Session: true})
 	want(t, r, session, nil)
 }

@@ -43,12 +43,9 @@ func TestCSV(t *testing.T) {
 		table := docket.Table{Head: []string{"h", "x"}, Rows: [][]string{{cell, "end"}}}
 		must.Do(t, table.WriteCSV(&out))
 		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-		if err != nil || len(rows) != 2 {
-			t.Fatalf("%q: %v, %v", cell, rows, err)
-		}
-		if got := rows[1][0]; got != strings.ReplaceAll(want, "\r\n", "\n") {
-			t.Errorf("%q becomes %q, want %q", cell, got, want)
-		}
+		must.Need(t, err == nil && len(rows) == 2, "%q: %v, %v", cell, rows, err)
+		got := rows[1][0]
+		must.Hold(t, got == strings.ReplaceAll(want, "\r\n", "\n"), "%q becomes %q, want %q", cell, got, want)
 	}
 	list := []api.TrialLine{{Agent: "=HYPERLINK(\"http://evil\")", Submitter: "@x"}}
 	row := docket.TrialTable(list)
@@ -68,23 +65,15 @@ func TestHits(t *testing.T) {
 	k := &docket.Keeper{Ledger: h.Ledger, Path: t.TempDir() + "/find.db"}
 	defer k.Close()
 	x, state, err := k.Ready(t.Context())
-	if err != nil || state != (api.IndexState{}) {
-		t.Fatal(state, err)
-	}
+	must.Need(t, err == nil && state == (api.IndexState{}), "%v %v", state, err)
 	found, err := x.Records(t.Context(), &find.Records{Text: find.Fold("as the script"), Oldest: true}, find.Scope{All: true}, nil)
-	if err != nil || len(found.Hits) == 0 {
-		t.Fatal(found, err)
-	}
+	must.Need(t, err == nil && len(found.Hits) != 0, "%v %v", found, err)
 	hits := func(by *trust.Trust, visible func(*trial.Summary) bool) []api.Hit {
 		t.Helper()
 		list, err := docket.Hits(found, by, trials, visible)
-		if err != nil || len(list.Hits) != len(found.Hits) {
-			t.Fatalf("%d of %d hits, %v", len(list.Hits), len(found.Hits), err)
-		}
+		must.Need(t, err == nil && len(list.Hits) == len(found.Hits), "%d of %d hits, %v", len(list.Hits), len(found.Hits), err)
 		for i, hit := range list.Hits {
-			if hit.Record != found.Hits[i].Record.Payload.RecordID {
-				t.Errorf("hit %d is %s", i, hit.Record)
-			}
+			must.Hold(t, hit.Record == found.Hits[i].Record.Payload.RecordID, "hit %d is %s", i, hit.Record)
 		}
 		return list.Hits
 	}
@@ -94,12 +83,8 @@ func TestHits(t *testing.T) {
 		}
 	}
 	for _, hit := range hits(jurattest.NewImpostor(t).Trust(t), none) {
-		if hit.Proved != "" || hit.Why == "" {
-			t.Errorf("proved by others' keys: %+v", hit)
-		}
-		if hit.Outcome != nil {
-			t.Errorf("an outcome that the reader may not see: %+v", hit)
-		}
+		must.Hold(t, hit.Proved == "" && hit.Why != "", "proved by others' keys: %+v", hit)
+		must.Hold(t, hit.Outcome == nil, "an outcome that the reader may not see: %+v", hit)
 	}
 }
 
@@ -107,9 +92,7 @@ func TestHits(t *testing.T) {
 func TestCompare(t *testing.T) {
 	h := jurattest.New(t)
 	a := must.Get(docket.Sheet(t.Context(), h.Ledger, h.Try(t, jury.MajorityVote).ID))(t)
-	if len(a.Seats) != 3 || len(a.Axes) == 0 || a.Score == nil || a.Seats[0].Reason == "" || a.Seats[0].Scores[a.Axes[0]] == 0 {
-		t.Errorf("%+v", a)
-	}
+	must.Hold(t, len(a.Seats) == 3 && len(a.Axes) != 0 && a.Score != nil && a.Seats[0].Reason != "" && a.Seats[0].Scores[a.Axes[0]] != 0, "%+v", a)
 	finding := func(message int, rule string) api.TrialFinding {
 		return api.TrialFinding{Message: message, Rule: rule, Axis: "safety", Quote: "q"}
 	}
@@ -117,9 +100,7 @@ func TestCompare(t *testing.T) {
 	a.Findings = []api.TrialFinding{finding(1, "x"), finding(2, "y")}
 	b.Findings = []api.TrialFinding{finding(3, "x"), finding(2, "y")}
 	c := docket.Compare(a, b)
-	if !c.SameCase || len(c.Both) != 1 || len(c.OnlyA) != 1 || len(c.OnlyB) != 1 {
-		t.Errorf("of the same case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
-	}
+	must.Hold(t, c.SameCase && len(c.Both) == 1 && len(c.OnlyA) == 1 && len(c.OnlyB) == 1, "of the same case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
 	b.Case = "another"
 	if c = docket.Compare(a, b); c.SameCase || len(c.Both) != 2 || len(c.OnlyA)+len(c.OnlyB) != 0 {
 		t.Errorf("of another case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
@@ -140,9 +121,7 @@ func TestKeeper(t *testing.T) {
 		go func() { defer close(ended); k.Run(ctx) }()
 		for behind := int64(1); behind > 0; time.Sleep(time.Millisecond) {
 			_, state, err := k.Ready(t.Context())
-			if err != nil {
-				t.Fatal(file, err)
-			}
+			must.Need(t, err == nil, "%v %v", file, err)
 			behind = state.Behind
 		}
 		stop()
@@ -350,9 +329,8 @@ func BenchmarkReputation(b *testing.B) {
 		check(b, err)
 		b.Run(fmt.Sprintf("log=%d", size), func(b *testing.B) {
 			for b.Loop() {
-				if v := compute(b, h); v.Outcome != verify.Proved {
-					b.Fatal(v.Completeness)
-				}
+				v := compute(b, h)
+				must.Need(b, v.Outcome == verify.Proved, "%v", v.Completeness)
 			}
 		})
 	}
@@ -382,9 +360,7 @@ func TestCache(t *testing.T) {
 	now = now.Add(time.Minute)
 	later, err := ask("desk")
 	check(t, err)
-	if later.At == first.At || took == 0 {
-		t.Errorf("after ten minutes the view is still of %s", later.At)
-	}
+	must.Hold(t, later.At != first.At && took != 0, "after ten minutes the view is still of %s", later.At)
 	h.Seal(t, output(h, "desk", "new"))
 	if newer, err := ask("desk"); err != nil || newer.Completeness[0].Records.Known != 3 {
 		t.Errorf("a new record is not seen: %v", err)
@@ -407,8 +383,7 @@ func TestTooMany(t *testing.T) {
 		c.Limit(most)
 		verified := false
 		_, err := c.View(t.Context(), docket.ConductAsked{Agent: "desk"}, h.Options(t).Trust, func(int64) error { verified = true; return nil })
-		if errors.Is(err, docket.ErrTooMany) != want.refused || verified != want.verified || err != nil && !want.refused {
-			t.Errorf("at most %d: %v, verified %t; want %+v", most, err, verified, want)
-		}
+		must.Hold(t, errors.Is(err, docket.ErrTooMany) == want.refused && verified == want.verified && (err == nil || want.refused),
+			"at most %d: %v, verified %t; want %+v", most, err, verified, want)
 	}
 }

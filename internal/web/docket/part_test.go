@@ -85,9 +85,8 @@ func TestReadPart(t *testing.T) {
 		{231, 9, "\nnext 0"},
 	} {
 		p := must.Get(ReadPart("long", each(records), PartOrder{From: c.from, N: c.n, Open: asIs}))(t)
-		if diff := cmp.Diff(c.want, inShort(p)); diff != "" {
-			t.Errorf("from %d (-want +got)\n%s", c.from, diff)
-		}
+		diff := cmp.Diff(c.want, inShort(p))
+		must.Hold(t, diff == "", "from %d (-want +got)\n%s", c.from, diff)
 	}
 }
 
@@ -132,9 +131,7 @@ func TestPartWithFaults(t *testing.T) {
 	one := seal(t, h, call(0, "talk", "clerk", request(asked), response(answers)))
 	trial := h.Try(t, "majority_vote").Records[0]
 	p := must.Get(ReadPart("talk", each([]*evidence.Record{trial, one}), PartOrder{From: 1, N: 9, Open: asIs}))(t)
-	if p.Acts[0].Fault == "" || len(p.Acts[0].Messages) > 0 || p.Acts[1].Fault != "" || len(p.Acts[1].Messages) != 2 {
-		t.Errorf("%+v", p.Acts)
-	}
+	must.Hold(t, p.Acts[0].Fault != "" && len(p.Acts[0].Messages) <= 0 && p.Acts[1].Fault == "" && len(p.Acts[1].Messages) == 2, "%+v", p.Acts)
 	if _, err := ReadPart("talk", func(yield func(*evidence.Record, error) bool) { yield(nil, fmt.Errorf("no disk")) }, PartOrder{From: 1, N: 9, Open: asIs}); err == nil {
 		t.Error("an error of the log is swallowed")
 	}
@@ -219,9 +216,8 @@ func TestRead(t *testing.T) {
 	want := []string{"1 user prompt", "2 assistant response", "3 tool prompt", "4 assistant response", "5 recorder observed"}
 	must.Equal(t, cmp.Diff(want, said), "")
 	uses := c.Acts[0].Messages[1].ToolCalls
-	if diff := cmp.Diff([]subject.ToolCall{{ID: "c1", Name: "get_order", Arguments: `{"order":7}`, Args: jsontext.Value(`{"order":7}`), Result: 3}}, uses); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff([]subject.ToolCall{{ID: "c1", Name: "get_order", Arguments: `{"order":7}`, Args: jsontext.Value(`{"order":7}`), Result: 3}}, uses)
+	must.Hold(t, diff == "", "(-want +got):\n%s", diff)
 	if m := c.Acts[1].Messages[0]; m.CallNumber != 2 || m.ToolName != "get_order" || m.Text != "shipped" {
 		t.Errorf("%+v", m)
 	}
@@ -239,13 +235,9 @@ func TestReadSaysWhatIsNotHere(t *testing.T) {
 	bare.Disclosures = nil
 	c := whole(t, &bare)
 	a := c.Acts[0]
-	if !slices.Equal(a.Withheld, []string{"/request_body", "/response_body"}) {
-		t.Errorf("%v", a.Withheld)
-	}
+	must.Hold(t, slices.Equal(a.Withheld, []string{"/request_body", "/response_body"}), "%v", a.Withheld)
 	for _, m := range a.Messages {
-		if strings.Contains(m.Text, "shipped") {
-			t.Errorf("what is withheld is shown: %s", m.Text)
-		}
+		must.Hold(t, !strings.Contains(m.Text, "shipped"), "what is withheld is shown: %s", m.Text)
 	}
 }
 
@@ -268,9 +260,8 @@ func TestFind(t *testing.T) {
 		{evidence.DigestOf(nil).String(), 0, ledger.ErrNotFound},
 	} {
 		chain, number, err := FindChain(ctx, h.Ledger, test.name)
-		if !errors.Is(err, test.none) || number != test.number || err == nil && chain != "recorded/clerk/a" {
-			t.Errorf("%s: %q, %d, %v", test.name, chain, number, err)
-		}
+		must.Hold(t, errors.Is(err, test.none) && number == test.number && (err != nil || chain == "recorded/clerk/a"),
+			"%s: %q, %d, %v", test.name, chain, number, err)
 	}
 }
 
@@ -278,9 +269,8 @@ func TestFind(t *testing.T) {
 func TestPriceOfModel(t *testing.T) {
 	for model, want := range map[string]bool{"openai:gpt-4o": true, "openai/gpt-4o-2024": false, "gpt-4o-2024-08-06": false, "other/gpt-4o": false, "gpt-4o-audio-preview": false, "gpt-4o": true, "other": false, "": false} {
 		p := evidence.Payload{Model: model, Observed: &evidence.Observed{Usage: []byte(`{"input_tokens":1,"output_tokens":1}`)}}
-		if a := actOf(&evidence.Record{Payload: p}, prices); (a.Cost != nil) != want {
-			t.Errorf("%q: %v", model, a.Cost)
-		}
+		a := actOf(&evidence.Record{Payload: p}, prices)
+		must.Hold(t, (a.Cost != nil) == want, "%q: %v", model, a.Cost)
 	}
 }
 
@@ -339,9 +329,7 @@ func TestRecorders(t *testing.T) {
 	event("without a start", "recorder/without", ends(at(), 2))
 
 	list, err := Recorders(t.Context(), h.Ledger, nil)
-	if err != nil || len(list) != 7 {
-		t.Fatalf("%+v, %v", list, err)
-	}
+	must.Need(t, err == nil && len(list) == 7, "%+v, %v", list, err)
 	for i, want := range map[int]struct {
 		calls   int64
 		counted bool
@@ -357,7 +345,5 @@ func TestRecorders(t *testing.T) {
 	if list[5].Stopped != "" || list[2].Stopped == "" {
 		t.Errorf("who goes on has stopped: %+v; who stopped goes on: %+v", list[5], list[2])
 	}
-	if other.Reason != "the night" || other.Stopped == "" || other.Missed != 0 || other.Heartbeat != "" {
-		t.Errorf("other: %+v", other)
-	}
+	must.Hold(t, other.Reason == "the night" && other.Stopped != "" && other.Missed == 0 && other.Heartbeat == "", "other: %+v", other)
 }

@@ -61,9 +61,7 @@ func TestWords(t *testing.T) {
 		q := must.Get(find.ReadRecords(getter("text", text)))(t)
 		for _, in := range []find.Scope{{All: true}, {Agent: "bot"}} {
 			found, err := x.Records(t.Context(), q, in, nil)
-			if err != nil || len(found.Hits) != want {
-				t.Errorf("%s: %d hits, %v; want %d", text, len(found.Hits), err, want)
-			}
+			must.Hold(t, err == nil && len(found.Hits) == want, "%s: %d hits, %v; want %d", text, len(found.Hits), err, want)
 		}
 		if found, err := x.Records(t.Context(), q, find.Scope{Agent: "other"}, nil); err != nil || len(found.Hits) != 0 || found.Next != "" {
 			t.Errorf("%s: another agent finds %+v, %v", text, found, err)
@@ -86,9 +84,7 @@ func TestTrials(t *testing.T) {
 	}{{"record", id, 1}, {"record", "nothing", 0}, {"juror", "nobody", 0}, {"verdict", "none", 0}, {"sort", "highest", 1}} {
 		q := must.Get(find.ReadTrials(getter(tt.name, tt.value)))(t)
 		listed, err := q.Trials(t.Context(), trials, x, nil)
-		if err != nil || len(listed.Trials) != tt.want || listed.Counts.Total != tt.want {
-			t.Errorf("%s=%s: %+v, %v", tt.name, tt.value, listed, err)
-		}
+		must.Hold(t, err == nil && len(listed.Trials) == tt.want && listed.Counts.Total == tt.want, "%s=%s: %+v, %v", tt.name, tt.value, listed, err)
 	}
 }
 
@@ -123,9 +119,7 @@ func TestPages(t *testing.T) {
 					break
 				}
 			}
-			if len(places) != 9 || (places[0] < places[8]) != (sort == "oldest") {
-				t.Errorf("%s: %v", sort, places)
-			}
+			must.Hold(t, len(places) == 9 && (places[0] < places[8]) == (sort == "oldest"), "%s: %v", sort, places)
 		}
 		must.Do(t, x.Close())
 	}
@@ -157,9 +151,7 @@ func TestBrokenOff(t *testing.T) {
 		if done, _ := x.Progress(); done != stop {
 			t.Errorf("broken off at %d, the index has %d", stop, done)
 		}
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+		must.Need(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 		cancel()
 		must.Do(t, x.Close())
 	}
@@ -167,9 +159,7 @@ func TestBrokenOff(t *testing.T) {
 		follow(t, x)
 		q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500")))(t)
 		found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
-		if err != nil || len(found.Hits) != n {
-			t.Errorf("%d records are found, %v; want %d", len(found.Hits), err, n)
-		}
+		must.Hold(t, err == nil && len(found.Hits) == n, "%d records are found, %v; want %d", len(found.Hits), err, n)
 	}
 	x := openIndex(t, h, path)
 	whole(x)
@@ -332,13 +322,9 @@ func TestAgainstScan(t *testing.T) {
 					want = append(want, ids[i])
 				}
 			}
-			if !slices.Equal(got, want) {
-				t.Fatalf("%s: %q: found %v, but a scan finds %v", when, text, got, want)
-			}
+			must.Need(t, slices.Equal(got, want), "%s: %q: found %v, but a scan finds %v", when, text, got, want)
 		}
-		if asked < searches/2 {
-			t.Errorf("%s: only %d of the texts could be looked for", when, asked)
-		}
+		must.Hold(t, asked >= searches/2, "%s: only %d of the texts could be looked for", when, asked)
 	}
 	compare("while it is open", x)
 	compare("in another process", openIndex(t, h, path))
@@ -407,9 +393,7 @@ func TestHostileQueries(t *testing.T) {
 	} {
 		q, err := find.ReadRecords(getter(tt.name, tt.value))
 		if tt.want < 0 {
-			if err == nil || !strings.HasPrefix(err.Error(), tt.name+": ") {
-				t.Errorf("%s %.20q: %v; want a refusal that names the parameter", tt.name, tt.value, err)
-			}
+			must.Hold(t, err != nil && strings.HasPrefix(err.Error(), tt.name+": "), "%s %.20q: %v; want a refusal that names the parameter", tt.name, tt.value, err)
 			continue
 		}
 		if err != nil {
@@ -417,9 +401,7 @@ func TestHostileQueries(t *testing.T) {
 			continue
 		}
 		found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
-		if err != nil || len(found.Hits) != tt.want {
-			t.Errorf("%s %.20q: %d hits, %v; want %d", tt.name, tt.value, len(found.Hits), err, tt.want)
-		}
+		must.Hold(t, err == nil && len(found.Hits) == tt.want, "%s %.20q: %d hits, %v; want %d", tt.name, tt.value, len(found.Hits), err, tt.want)
 	}
 	if _, err := find.ReadTrials(getter("verdict", "safe")); err == nil || !strings.Contains(err.Error(), "safe_pass, needs_review, unsafe_fail, none") {
 		t.Errorf("%v: want what there is", fmt.Sprint(err))
@@ -562,9 +544,8 @@ func (a *asking) compareRecordings(t *testing.T, when string, x *find.Index) int
 		got = append(got, found.Recordings...)
 		if values["after"] = found.Next; found.Next == "" {
 			want := a.scan.recordings(q)
-			if diff := gocmp.Diff(want, got); diff != "" {
-				t.Fatalf("%s: %v (-a scan +the index)\n%s", when, values, diff)
-			}
+			diff := gocmp.Diff(want, got)
+			must.Need(t, diff == "", "%s: %v (-a scan +the index)\n%s", when, values, diff)
 			return len(got)
 		}
 	}
@@ -593,9 +574,7 @@ func TestEvents(t *testing.T) {
 		want     []int64
 	}{{1, 0, 9, []int64{1, 4, 7}}, {2, 3, 9, []int64{4}}, {1, 3, 9, []int64{1, 4}}, {1, 0, 2, []int64{1, 4}}, {3, 0, 9, []int64{7}}, {4, 0, 9, nil}, {1, 4, 9, nil}} {
 		got := must.Get(x.Events(t.Context(), &find.Recording{Chain: "c", Sight: find.Sight{Recorders: taps}}, c.from, c.to, c.most))(t)
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %v", c, got)
-		}
+		must.Hold(t, slices.Equal(got, c.want), "%+v: %v", c, got)
 	}
 	if got, err := x.Events(t.Context(), &find.Recording{Chain: "c", Sight: find.Sight{Recorders: []string{"another"}}}, 1, 0, 9); len(got) > 0 || err != nil {
 		t.Error(got, err)
@@ -627,14 +606,11 @@ func TestHostileRecordings(t *testing.T) {
 	}
 	x := followed(t, h.House)
 	r := must.Get(x.Recording(t.Context(), "c"))(t)
-	if r == nil || len(r.Agents) != 20 || r.Acts != 60 || r.Records != 60 || r.Counted != 0 || r.Last < r.First {
-		t.Fatalf("%+v", r)
-	}
+	must.Need(t, r != nil && len(r.Agents) == 20 && r.Acts == 60 && r.Records == 60 && r.Counted == 0 && r.Last >= r.First, "%+v", r)
 	must.Give(x.Recording(t.Context(), "no such chain"))(t, nil)
 	for name, value := range map[string]string{"text": "ab", "from": "yesterday", "after": "-1", "limit": "0"} {
-		if _, err := find.ReadRecordings(getter(name, value)); err == nil {
-			t.Errorf("%s=%s is accepted", name, value)
-		}
+		_, err := find.ReadRecordings(getter(name, value))
+		must.Hold(t, err != nil, "%s=%s is accepted", name, value)
 	}
 }
 
@@ -667,9 +643,8 @@ func holds(t *testing.T, path string) (size int, canary bool) {
 func wantMentions(t *testing.T, x *find.Index, n int) {
 	t.Helper()
 	q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500")))(t)
-	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != n {
-		t.Errorf("%d hits, %v; want %d", len(found.Hits), err, n)
-	}
+	found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
+	must.Hold(t, err == nil && len(found.Hits) == n, "%d hits, %v; want %d", len(found.Hits), err, n)
 }
 
 // TestEmptied: two processes that empty an index at once have each record once, and nothing is left of what was there. That is neither before the
@@ -695,9 +670,8 @@ func TestEmptied(t *testing.T) {
 	var both sync.WaitGroup
 	for _, one := range []*find.Index{x, y} {
 		both.Go(func() {
-			if err := one.Follow(t.Context(), nil); err != nil {
-				t.Error(err)
-			}
+			err := one.Follow(t.Context(), nil)
+			must.Hold(t, err == nil, "%v", err)
 		})
 	}
 	both.Wait()
@@ -763,7 +737,6 @@ func TestEmptiedMeanwhile(t *testing.T) {
 	must.Get(db.Exec(`UPDATE state SET next = 0, last = '', dirty = 2; INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM records`))(t)
 	must.Get(find.FollowOnce(x, t.Context(), func(int64, int64) {}))(t)
 	wantMentions(t, x, 1)
-	if _, canary := holds(t, path); canary {
-		t.Error("the files still have what was removed")
-	}
+	_, canary := holds(t, path)
+	must.Hold(t, !canary, "the files still have what was removed")
 }

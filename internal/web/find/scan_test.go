@@ -315,9 +315,7 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 			found += a.compareTrials(t, when, x, trials)
 			found += a.compareRecordings(t, when, x)
 		}
-		if found < 5*searches {
-			t.Errorf("%s: only %d things were found", when, found)
-		}
+		must.Hold(t, found >= 5*searches, "%s: only %d things were found", when, found)
 	}
 	compare("while it is open", x)
 	compare("opened again", openIndex(t, h.House, path))
@@ -355,9 +353,8 @@ func (a *asking) compareRecords(t *testing.T, when string, x *find.Index) int {
 		}
 	}
 	q := must.Get(find.ReadRecords(get(values)))(t)
-	if want := a.scan.find(q, in); !slices.Equal(got, want) {
-		t.Fatalf("%s: %v as %+v: found %d, but a scan finds %d:\n%v\n%v", when, values, in, len(got), len(want), got, want)
-	}
+	want := a.scan.find(q, in)
+	must.Need(t, slices.Equal(got, want), "%s: %v as %+v: found %d, but a scan finds %d:\n%v\n%v", when, values, in, len(got), len(want), got, want)
 	return len(got)
 }
 
@@ -389,8 +386,6 @@ func (a *asking) compareTrials(t *testing.T, when string, x *find.Index, trials 
 	for _, one := range want {
 		ids = append(ids, one.ID)
 	}
-	if !slices.Equal(got, ids) {
-		t.Fatalf("%s: %v: found %v, but a scan finds %v", when, values, got, ids)
-	}
+	must.Need(t, slices.Equal(got, ids), "%s: %v: found %v, but a scan finds %v", when, values, got, ids)
 	return len(got)
 }

@@ -37,9 +37,7 @@ func authorize(t *testing.T, address string) url.Values {
 	answer := must.Get(browser.Get(address))(t)
 	defer answer.Body.Close()
 	back, err := answer.Location()
-	if err != nil || !strings.HasPrefix(back.String(), redirect+"?") {
-		t.Fatal(answer.Status, err)
-	}
+	must.Need(t, err == nil && strings.HasPrefix(back.String(), redirect+"?"), "%v %v", answer.Status, err)
 	return back.Query()
 }
 
@@ -121,13 +119,10 @@ func TestTokenEndpointThatLeadsElsewhere(t *testing.T) {
 			}
 			handler.ServeHTTP(w, r)
 		})
-		if person, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, openid.ErrRefused) || person != nil {
-			t.Errorf("%d: %+v, %v", status, person, err)
-		}
+		person, _, err := signIn(t, open(t, i, nil))
+		must.Hold(t, errors.Is(err, openid.ErrRefused) && person == nil, "%d: %+v, %v", status, person, err)
 	}
-	if asked > 0 {
-		t.Errorf("the other server got %d requests", asked)
-	}
+	must.Hold(t, asked <= 0, "the other server got %d requests", asked)
 }
 
 // TestAnswersOfOtherSignIns: an answer counts once, in the browser that asked, and for a limited time.
@@ -196,9 +191,8 @@ func TestManySignIns(t *testing.T) {
 // TestProviderIsAway: a provider that does not answer has not refused the person. It is a problem for the operator.
 func TestProviderIsAway(t *testing.T) {
 	p := open(t, openidtest.New(t), func(c *openid.Config) { c.HTTP = &http.Client{Transport: &away{}} })
-	if person, _, err := signIn(t, p); err == nil || errors.Is(err, openid.ErrRefused) || errors.Is(err, openid.ErrStale) || person != nil {
-		t.Errorf("%+v, %v", person, err)
-	}
+	person, _, err := signIn(t, p)
+	must.Hold(t, err != nil && !errors.Is(err, openid.ErrRefused) && !errors.Is(err, openid.ErrStale) && person == nil, "%+v, %v", person, err)
 }
 
 // away answers only the first requests.
@@ -245,9 +239,8 @@ func TestConfigs(t *testing.T) {
 	} {
 		c := openid.Config{Issuer: i.URL, ClientID: openidtest.ClientID, Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}
 		change(&c)
-		if _, err := openid.New(t.Context(), c); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		_, err := openid.New(t.Context(), c)
+		must.Hold(t, err != nil, "%s: accepted", name)
 	}
 }
 
@@ -269,9 +262,7 @@ func TestSignInEndsOnAnotherServer(t *testing.T) {
 		}
 	}
 	person, next, err := other.Finish(t.Context(), query, state)
-	if err != nil || person.Name != "mia@example.com" || next != "/reviews" {
-		t.Errorf("%+v, %q, %v", person, next, err)
-	}
+	must.Hold(t, err == nil && person.Name == "mia@example.com" && next == "/reviews", "%+v, %q, %v", person, next, err)
 	for _, p := range []*openid.Provider{one, other} { // the provider accepts a code once
 		if _, _, err := p.Finish(t.Context(), query, state); err == nil {
 			t.Error("a sign-in was accepted a second time")

@@ -50,9 +50,8 @@ func TestWrite(t *testing.T) {
 			return nil
 		})
 		must.Do(t, err)
-		if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, want) {
-			t.Errorf("files %q", names)
-		}
+		names := slices.Sorted(maps.Keys(files))
+		must.Hold(t, slices.Equal(names, want), "files %q", names)
 	}
 }
 
@@ -90,9 +89,7 @@ func TestOpenSSLAccepts(t *testing.T) {
 		t.Fatalf("openssl refuses the written files: %v", err)
 	}
 	must.Do(t, os.WriteFile(filepath.Join(dir, "payload.json"), []byte("{}"), 0o644))
-	if verified() == nil {
-		t.Error("another payload is accepted")
-	}
+	must.Hold(t, verified() != nil, "another payload is accepted")
 }
 
 func TestNothingIsWrittenThatCannotBeChecked(t *testing.T) {
@@ -110,9 +107,7 @@ func TestNothingIsWrittenThatCannotBeChecked(t *testing.T) {
 		"nothing":  {nil, h.Trust(t), nil},
 	} {
 		_, err := openssl.Write(c.records, c.trust, func(name string, _ []byte) error { t.Errorf("%s was written", name); return nil })
-		if err == nil || c.want != nil && !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, err != nil && (c.want == nil || errors.Is(err, c.want)), "%s: %v", name, err)
 	}
 	broken := errors.New("no space")
 	must.Fail(t, broken)(openssl.Write([]*evidence.Record{record}, h.Trust(t), func(string, []byte) error { return broken }))
@@ -306,9 +301,8 @@ func TestListedAuthorities(t *testing.T) {
 			if r.Timestamps[0].Token, err = authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: tt.within}); err != nil {
 				t.Fatal(err)
 			}
-			if got := verify.Record(r, verify.Options{Trust: trusted}).Of(verify.Time); got.Status != verify.Proved {
-				t.Fatalf("%+v", got)
-			}
+			got := verify.Record(r, verify.Options{Trust: trusted}).Of(verify.Time)
+			must.Need(t, got.Status == verify.Proved, "%+v", got)
 			dir, run := exported(t, r, trusted)
 			if out, err := run(); err != nil {
 				t.Errorf("%v\n%s", err, out)

@@ -35,13 +35,10 @@ func TestCourt(t *testing.T) {
 	checks := c.First.Grid.Checks
 	equal(t, []jury.ConsensusStatus{checks[0].ConsensusStatus, checks[len(checks)-1].ConsensusStatus}, []jury.ConsensusStatus{jury.Majority, jury.Majority})
 	said := c.Discussion[0]
-	if !said.Changed || said.From != jury.SafePass || said.Position != jury.NeedsReview {
-		t.Errorf("the first statement changes from %s to %s: %v", said.From, said.Position, said.Changed)
-	}
+	must.Hold(t, said.Changed && said.From == jury.SafePass && said.Position == jury.NeedsReview,
+		"the first statement changes from %s to %s: %v", said.From, said.Position, said.Changed)
 	f := said.Findings[0]
-	if !f.Here || !f.Stands || f.Message != 17 || f.FromWho.Name != "Misuse and intent" {
-		t.Errorf("finding %+v", f)
-	}
+	must.Hold(t, f.Here && f.Stands && f.Message == 17 && f.FromWho.Name == "Misuse and intent", "finding %+v", f)
 	if !slices.Contains(c.Messages[16].CitedBy, Citation{Who{Name: "Policy compliance"}, said.Anchor}) {
 		t.Errorf("message 17 is cited by %v", c.Messages[16].CitedBy)
 	}
@@ -51,9 +48,7 @@ func TestPageOfACourt(t *testing.T) {
 	page := write(t, Frame{Lang: words.Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
 	must.Contain(t, page, "立場変更", `<a href="#message-17">`, `id="message-17"`,
 		"<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · 議論で変わった判定 · jurat</title>")
-	if strings.Contains(page, "unfounded") {
-		t.Error("a quotation that is in the evidence is marked as unfounded")
-	}
+	must.Hold(t, !strings.Contains(page, "unfounded"), "a quotation that is in the evidence is marked as unfounded")
 }
 
 // TestRulesWithoutRounds: the page of a trial by rules says why there was no discussion.
@@ -62,9 +57,7 @@ func TestRulesWithoutRounds(t *testing.T) {
 	court := courtOf(t, tryIn(t, h, jurattest.Case(t), 0))
 	for _, lang := range words.Langs() {
 		page, want := write(t, Frame{Lang: lang}, court), words.OfPages(lang)["court.rules_are_silent"]
-		if want == "" || !strings.Contains(page, `<p id="silence">`+want+`</p>`) {
-			t.Errorf("%s: the page does not say %q", lang, want)
-		}
+		must.Hold(t, want != "" && strings.Contains(page, `<p id="silence">`+want+`</p>`), "%s: the page does not say %q", lang, want)
 	}
 }
 
@@ -74,18 +67,14 @@ func TestCourtAtEveryAct(t *testing.T) {
 	statements := 0
 	for n := 1; n <= len(records); n++ {
 		c := courtOf(t, records[:n])
-		if got := c.State == api.Over; got != (n == len(records)) {
-			t.Errorf("after %d of %d acts it is over: %v", n, len(records), got)
-		}
+		got := c.State == api.Over
+		must.Hold(t, got == (n == len(records)), "after %d of %d acts it is over: %v", n, len(records), got)
 		if records[n-1].Payload.ActionType == evidence.Statement {
 			statements++
 		}
-		if len(c.Discussion) != statements {
-			t.Errorf("after %d acts there are %d statements, want %d", n, len(c.Discussion), statements)
-		}
-		if last := records[n-1]; last.Payload.ActionType == evidence.PhaseOpening && len(c.Waiting) == 0 {
-			t.Errorf("after the opening in act %d the page waits for no juror", n)
-		}
+		must.Hold(t, len(c.Discussion) == statements, "after %d acts there are %d statements, want %d", n, len(c.Discussion), statements)
+		last := records[n-1]
+		must.Hold(t, last.Payload.ActionType != evidence.PhaseOpening || len(c.Waiting) != 0, "after the opening in act %d the page waits for no juror", n)
 		if write(t, Frame{}, c); c.Broken != "" {
 			t.Errorf("after %d acts: %s", n, c.Broken)
 		}
@@ -103,15 +92,12 @@ func TestScriptHearsEveryEvent(t *testing.T) {
 			check(t, err)
 			for _, e := range events {
 				heard++
-				if kind := e.Head().Type; !strings.Contains(string(assets["jurat.js"].content), `"`+kind+`"`) {
-					t.Errorf("the script does not handle %s", kind)
-				}
+				kind := e.Head().Type
+				must.Hold(t, strings.Contains(string(assets["jurat.js"].content), `"`+kind+`"`), "the script does not handle %s", kind)
 			}
 		}
 	}
-	if heard < 30 {
-		t.Errorf("only %d events", heard)
-	}
+	must.Hold(t, heard >= 30, "only %d events", heard)
 }
 
 // TestOrderIsBySeat: answers that arrive in another order are shown by round and seat.
@@ -119,9 +105,7 @@ func TestOrderIsBySeat(t *testing.T) {
 	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
 	for i, u := range c.Discussion[1:] {
 		before := c.Discussion[i]
-		if before.Round > u.Round || before.Round == u.Round && before.Seat.Number >= u.Seat.Number {
-			t.Errorf("%s is followed by %s", before.Anchor, u.Anchor)
-		}
+		must.Hold(t, before.Round <= u.Round && (before.Round != u.Round || before.Seat.Number < u.Seat.Number), "%s is followed by %s", before.Anchor, u.Anchor)
 	}
 }
 
@@ -144,9 +128,8 @@ func TestAbsencesAndInventions(t *testing.T) {
 	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
 	page := write(t, Frame{}, c)
 	must.Contain(t, page, words.OfPages(words.English)["finding.unfounded"], "There is no message 99")
-	if title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>"); !strings.Contains(title, "degraded") {
-		t.Errorf("the title is %s", title)
-	}
+	title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>")
+	must.Hold(t, strings.Contains(title, "degraded"), "the title is %s", title)
 }
 
 func TestInconclusive(t *testing.T) {
@@ -155,9 +138,8 @@ func TestInconclusive(t *testing.T) {
 	done := h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
 	c := courtOf(t, done.Records)
 	equal(t, c.Marks(), []Mark{Inconclusive, Degraded})
-	if s := c.Line(); !s.NeedsPerson() {
-		t.Errorf("%+v needs no person", s)
-	}
+	s := c.Line()
+	must.Hold(t, s.NeedsPerson(), "%+v needs no person", s)
 }
 
 // TestBrokenTrialsAreSaidToBe removes an act from a trial. The page must say that the trial contradicts itself.
@@ -166,9 +148,8 @@ func TestBrokenTrialsAreSaidToBe(t *testing.T) {
 	c := courtOf(t, slices.Delete(slices.Clone(records), 3, 4))
 	equal(t, c.Marks()[len(c.Marks())-1], Broken)
 	must.Contain(t, write(t, Frame{}, c), "contradicts itself")
-	if _, err := NewCourt(records[1:]); err == nil {
-		t.Error("NewCourt accepted records without a submission")
-	}
+	_, err := NewCourt(records[1:])
+	must.Hold(t, err != nil, "NewCourt accepted records without a submission")
 }
 
 func TestDeskAndDecisions(t *testing.T) {
@@ -207,16 +188,13 @@ func TestOutcomeFirst(t *testing.T) {
 			page = page[strings.Index(page, "<main"):]
 			for _, w := range want {
 				at := strings.Index(page, w)
-				if at < 0 {
-					t.Fatalf("%s in %s does not say %q", name, lang, w)
-				}
+				must.Need(t, at >= 0, "%s in %s does not say %q", name, lang, w)
 				page = page[at+len(w):] // the next text must come after it
 			}
 		}
 	}
-	if d := court.Human[0]; d.Verdict.Position != jury.UnsafeFail || d.Text != "" || d.Changes != "The patient was not told." {
-		t.Errorf("%+v", d)
-	}
+	d := court.Human[0]
+	must.Hold(t, d.Verdict.Position == jury.UnsafeFail && d.Text == "" && d.Changes == "The patient was not told.", "%+v", d)
 	left := courtOf(t, decide(t, h, records, evidence.Approved, nil))
 	equal(t, left.Line().NeedsPerson(), true)
 	equal(t, strings.Contains(write(t, Frame{}, left), "left open by a person"), true)
@@ -233,9 +211,7 @@ func TestReviewOfAVerdict(t *testing.T) {
 		page := write(t, Frame{Viewer: viewer}, r)
 		must.Contain(t, page, `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`, `href="/reviews/the-next-one"`)
 		for _, never := range []string{`value="approved"`, `value="approved_with_modifications"`, `name="text"`} {
-			if strings.Contains(page, never) {
-				t.Errorf("%s: the page has %s", example, never)
-			}
+			must.Hold(t, !strings.Contains(page, never), "%s: the page has %s", example, never)
 		}
 		equal(t, strings.Contains(page, `value="rejected"`), rejects)
 	}
@@ -248,9 +224,7 @@ func TestModified(t *testing.T) {
 	r, err := NewReview(judgment)
 	check(t, err)
 	same, err := Modified(judgment, r.Draft)
-	if same != nil || err != nil {
-		t.Errorf("an unchanged draft gives %s, %v", same, err)
-	}
+	must.Hold(t, same == nil && err == nil, "an unchanged draft gives %s, %v", same, err)
 	if changed, err := Modified(judgment, Draft{Text: "Call the patient."}); err == nil {
 		t.Errorf("the jury's words have become %s", changed)
 	}
@@ -316,9 +290,7 @@ func TestFirstScreen(t *testing.T) {
 		t.Errorf("it rests on %+v of %+v", f, c.First.By)
 	}
 	for _, j := range c.First.Against {
-		if j.VoteEnd.Position == c.Judgment.Position {
-			t.Errorf("%s agrees", j.Name)
-		}
+		must.Hold(t, j.VoteEnd.Position != c.Judgment.Position, "%s agrees", j.Name)
 	}
 	equal(t, len(c.First.Against) > 0, true)
 	c.Proof = &Proof{Clocks: 2, Witnesses: 3, Quorum: 2}
@@ -326,17 +298,14 @@ func TestFirstScreen(t *testing.T) {
 	page = page[strings.Index(page, "<main"):strings.Index(page, `class="evidence"`)]
 	for _, want := range []string{"unsafe, fails", "Hana Sato", "The patient was not told.", `href="#message-17"`, "Who disagreed in the jury:", "independent clocks that stamp the time: 2", "witnesses of the log: 3, of whom 2"} {
 		at := strings.Index(page, want)
-		if at < 0 {
-			t.Fatalf("the first screen does not say %q, or too early", want)
-		}
+		must.Need(t, at >= 0, "the first screen does not say %q, or too early", want)
 		if want != `href="#message-17"` {
 			page = page[at:]
 		}
 	}
 	hostile := courtOf(t, hostileTrial(t, h))
-	if who := hostile.Jurors[0].Who; who.Beside == "" || !strings.Contains(write(t, Frame{}, hostile), `class="beside"`) {
-		t.Errorf("no model stands beside %+v", who)
-	}
+	who := hostile.Jurors[0].Who
+	must.Hold(t, who.Beside != "" && strings.Contains(write(t, Frame{}, hostile), `class="beside"`), "no model stands beside %+v", who)
 	equal(t, courtOf(t, records[:1]).First.Jury, "")
 }
 
@@ -358,9 +327,8 @@ func TestLongResultsAreFolded(t *testing.T) {
 	page := write(t, Frame{}, courtOf(t, try(t, jurattest.New(t), on)))
 	equal(t, []int{strings.Count(page, `<details class="result">`), strings.Count(page, "seen in Kassel"), strings.Count(page, `class="find"`)}, []int{1, foldLines + 1, 1})
 	cited := write(t, Frame{}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
-	if i := strings.Index(cited, `id="cited-all"`); i < 0 || !strings.Contains(cited[i:i+400], `<a href="#message-17">17</a>`) {
-		t.Error("the page does not list the cited messages")
-	}
+	i := strings.Index(cited, `id="cited-all"`)
+	must.Hold(t, i >= 0 && strings.Contains(cited[i:i+400], `<a href="#message-17">17</a>`), "the page does not list the cited messages")
 }
 
 // TestFirstScreenRestsOnWhatStands: a graver finding whose quotation stands nowhere is not what the verdict rests on.
@@ -370,9 +338,8 @@ func TestFirstScreenRestsOnWhatStands(t *testing.T) {
 		{Message: 2, Quote: "I have stolen it.", Rule: "r", Axis: "safety", Severity: jury.Critical}}
 	j := &jurattest.Juror{Opinion: o}
 	c := courtOf(t, jurattest.New(t).TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{j, j, j}, nil).Records)
-	if f := c.First.Finding; f == nil || f.Quote != "now in Kassel." {
-		t.Errorf("it rests on %+v", f)
-	}
+	f := c.First.Finding
+	must.Hold(t, f != nil && f.Quote == "now in Kassel.", "it rests on %+v", f)
 }
 
 // lengthy is a text of many lines that has a needle in its middle, where no page that shows the beginning has it.
@@ -424,36 +391,25 @@ func TestLongTextsAreNotCarried(t *testing.T) {
 		t.Errorf("the courtroom carries the middle of a long text, or %d beginnings, want 3", strings.Count(page, `class="cut"`))
 	}
 	for part, href := range map[string]string{"text": "/messages/3#text", "speech": "/messages/2#text", "arguments": "/messages/2#call-1"} {
-		if !strings.Contains(page, `data-whole="/submissions/`+court.ID+href+`"`) {
-			t.Errorf("no way to the whole %s", part)
-		}
+		must.Hold(t, strings.Contains(page, `data-whole="/submissions/`+court.ID+href+`"`), "no way to the whole %s", part)
 	}
 	result := lengthy(30_000)
-	if says := fmt.Sprintf("Show all: %d characters, %d lines", len(result), lines(result)); !strings.Contains(page, says) || strings.Count(page, "Only the beginning.") != 3 {
-		t.Errorf("the page does not say %q", says)
-	}
+	says := fmt.Sprintf("Show all: %d characters, %d lines", len(result), lines(result))
+	must.Hold(t, strings.Contains(page, says) && strings.Count(page, "Only the beginning.") == 3, "the page does not say %q", says)
 	for number, want := range map[int][]string{2: {result, `{"note":` + quoted(t, result) + `}`}, 3: {result}} {
 		found := passages(parse(t, write(t, Frame{Path: "/"}, court.WholeMessage(number))))
 		for _, text := range want {
-			if !found[text] {
-				t.Errorf("the page of message %d does not show %d characters unchanged", number, len(text))
-			}
+			must.Hold(t, found[text], "the page of message %d does not show %d characters unchanged", number, len(text))
 		}
 	}
-	if court.WholeMessage(0) != nil || court.WholeMessage(4) != nil {
-		t.Error("there is a page of a message that is not there")
-	}
+	must.Hold(t, court.WholeMessage(0) == nil && court.WholeMessage(4) == nil, "there is a page of a message that is not there")
 	sealed := sealedOf(t, h, records[0])
 	page = write(t, Frame{Path: "/"}, sealed)
-	if strings.Contains(page, "needle") || !strings.Contains(page, `data-whole="/records/`+records[0].Payload.RecordID+`/member?name=response#text"`) {
-		t.Error("the page of the submission carries it whole, or does not lead to it")
-	}
-	if whole := WholeMember(records[0], "response"); !passages(parse(t, write(t, Frame{Path: "/"}, whole)))[sealed.Output[0].Text] {
-		t.Error("the page of the member does not show it unchanged")
-	}
-	if WholeMember(records[0], "nothing") != nil {
-		t.Error("there is a page of a member that is not there")
-	}
+	must.Hold(t, !strings.Contains(page, "needle") && strings.Contains(page, `data-whole="/records/`+records[0].Payload.RecordID+`/member?name=response#text"`),
+		"the page of the submission carries it whole, or does not lead to it")
+	whole := WholeMember(records[0], "response")
+	must.Hold(t, passages(parse(t, write(t, Frame{Path: "/"}, whole)))[sealed.Output[0].Text], "the page of the member does not show it unchanged")
+	must.Hold(t, WholeMember(records[0], "nothing") == nil, "there is a page of a member that is not there")
 }
 
 // TestExtent: what is as long as allowed is whole; a beginning has whole characters, and few lines.
@@ -499,9 +455,8 @@ func TestNews(t *testing.T) {
 	decided := decide(t, h, offline(t, h, "pharmacy-refill"), evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail))
 	v, err := trial.ViewOf(nil, decided)
 	check(t, err)
-	if NewNews(v, len(decided)-1) != nil || NewNews(v, -1) != nil || NewNews(v, len(decided)+1) != nil || NewNews(v, len(decided)) == nil {
-		t.Error("a page must get the whole courtroom after a decision, and nothing but the news if it already has it")
-	}
+	must.Hold(t, NewNews(v, len(decided)-1) == nil && NewNews(v, -1) == nil && NewNews(v, len(decided)+1) == nil && NewNews(v, len(decided)) != nil,
+		"a page must get the whole courtroom after a decision, and nothing but the news if it already has it")
 }
 
 // disputed returns a trial whose jurors never agree, with this many rounds.

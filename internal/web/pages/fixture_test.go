@@ -392,13 +392,11 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 				if !has {
 					continue
 				}
-				if u, err := url.Parse(address); err != nil || u.Host != "" || u.Scheme != "" {
-					t.Errorf("%s: <%s %s=%q>", name, n.Data, key, address)
-				}
+				u, err := url.Parse(address)
+				must.Hold(t, err == nil && u.Host == "" && u.Scheme == "", "%s: <%s %s=%q>", name, n.Data, key, address)
 				if strings.HasPrefix(address, AssetPrefix) {
-					if _, kind, found := Asset(address); !found || kind == "" {
-						t.Errorf("%s: there is no static file %s", name, address)
-					}
+					_, kind, found := Asset(address)
+					must.Hold(t, found && kind != "", "%s: there is no static file %s", name, address)
 				}
 			}
 		}
@@ -426,9 +424,7 @@ func TestFirstViewIsSmall(t *testing.T) {
 					size += len(a.content)
 				}
 			}
-			if size > firstView {
-				t.Errorf("%s in %s takes %d bytes at first", name, lang, size)
-			}
+			must.Hold(t, size <= firstView, "%s in %s takes %d bytes at first", name, lang, size)
 		}
 	}
 }
@@ -445,9 +441,8 @@ func TestNoEnglishIsLeft(t *testing.T) {
 					continue
 				}
 				found := strings.Join(ownTexts(parse(t, write(t, Frame{Lang: lang, Path: "/x", Viewer: v}, p))), "\n")
-				if is := sentence.FindString(found); (is != "") != (lang == words.English) {
-					t.Errorf("%s in %s: %q", name, lang, is)
-				}
+				is := sentence.FindString(found)
+				must.Hold(t, (is != "") == (lang == words.English), "%s in %s: %q", name, lang, is)
 			}
 		}
 	}

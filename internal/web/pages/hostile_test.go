@@ -276,9 +276,7 @@ func TestHostileTextIsInertAndIntact(t *testing.T) {
 			}
 			found := passages(doc)
 			for _, text := range append(want[name], hostile("viewer")) {
-				if !found[shown(text)] {
-					t.Errorf("%s in %s: the page does not show %.60q unchanged", name, lang, text)
-				}
+				must.Hold(t, found[shown(text)], "%s in %s: the page does not show %.60q unchanged", name, lang, text)
 			}
 		}
 	}
@@ -301,13 +299,9 @@ func TestDraftsComeBack(t *testing.T) {
 func TestIntrusionsAreFound(t *testing.T) {
 	for _, bad := range []string{`<img>`, `<iframe></iframe>`, `<p onclick=x>`, `<p style=x>`, `<a href="javascript:x">x</a>`, `<a href="https://x.example/">x</a>`, `<!-- x -->`,
 		"<p title=\u202Ex>", "<p class=\u202Ex>"} {
-		if len(intrusions(parse(t, "<!doctype html><p>x</p>"+bad))) == 0 {
-			t.Errorf("%s is not found", bad)
-		}
+		must.Hold(t, len(intrusions(parse(t, "<!doctype html><p>x</p>"+bad))) != 0, "%s is not found", bad)
 	}
-	if len(unmarked(parse(t, "<p>a\u202Eb</p>"))) != 1 {
-		t.Error("unmarked does not find an override without a mark")
-	}
+	must.Hold(t, len(unmarked(parse(t, "<p>a\u202Eb</p>"))) == 1, "unmarked does not find an override without a mark")
 }
 
 func TestSaid(t *testing.T) {
@@ -323,9 +317,7 @@ func FuzzSaid(f *testing.F) {
 		var whole strings.Builder
 		for _, s := range said(text) {
 			whole.WriteString(s.Text)
-			if s.Text == "" || !s.Shut && strings.ContainsFunc(s.Text, turns) {
-				t.Errorf("stretch %q with mark %q", s.Text, s.Mark)
-			}
+			must.Hold(t, s.Text != "" && (s.Shut || !strings.ContainsFunc(s.Text, turns)), "stretch %q with mark %q", s.Text, s.Mark)
 		}
 		equal(t, whole.String(), strings.ToValidUTF8(text, "\uFFFD"))
 		if line := plain(text); strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || turns(r) }) || len([]rune(line)) > maxPlain+1 {
@@ -339,12 +331,8 @@ func FuzzSaid(f *testing.F) {
 func TestManyMarksDoNotGrowAPage(t *testing.T) {
 	text := strings.Repeat("a\u202E\u202D", 100_000)
 	page := write(t, Frame{Path: "/"}, &Trouble{400, text})
-	if !passages(parse(t, page))[text] {
-		t.Error("the page does not show the text unchanged")
-	}
-	if len(page) > 12*len(text) {
-		t.Errorf("%d bytes of text became a page of %d", len(text), len(page))
-	}
+	must.Hold(t, passages(parse(t, page))[text], "the page does not show the text unchanged")
+	must.Hold(t, len(page) <= 12*len(text), "%d bytes of text became a page of %d", len(text), len(page))
 }
 
 var place = regexp.MustCompile(`\{([^}]*)\}`)
@@ -428,18 +416,13 @@ func TestTemplatesUseTextsThatAreThere(t *testing.T) {
 			list = append(list, textsOf(reflect.ValueOf(one.Tree.Root))...)
 		}
 	}
-	if len(list) < 400 {
-		t.Fatalf("found %d texts in templates", len(list))
-	}
+	must.Need(t, len(list) >= 400, "found %d texts in templates", len(list))
 	for _, u := range list {
-		if wrong := misused(u); wrong != "" {
-			t.Errorf("%s: %s", u.key, wrong)
-		}
+		wrong := misused(u)
+		must.Hold(t, wrong == "", "%s: %s", u.key, wrong)
 	}
 	for _, u := range []use{{key: "court.jokes"}, {key: "court"}, {key: "chain.page", values: []string{"n"}}, {key: "court.kicker", values: []string{"n"}}} {
-		if misused(u) == "" {
-			t.Errorf("nothing is wrong with %v", u)
-		}
+		must.Hold(t, misused(u) != "", "nothing is wrong with %v", u)
 	}
 }
 
@@ -460,9 +443,8 @@ func TestEveryKindOfValueHasNames(t *testing.T) {
 			t.Errorf("%s has the class %q", key, class(value))
 		}
 	}
-	if got := name(words.English, jury.Position("<b>\u202e")); got != "<b>\uFFFD" || class(jury.Position("x y")) != "unknown" {
-		t.Errorf("a position that this program does not know is shown as %q", got)
-	}
+	got := name(words.English, jury.Position("<b>\u202e"))
+	must.Hold(t, got == "<b>\uFFFD" && class(jury.Position("x y")) == "unknown", "a position that this program does not know is shown as %q", got)
 }
 
 func TestChoose(t *testing.T) {
@@ -474,8 +456,7 @@ func TestChoose(t *testing.T) {
 		{"", "en;q=0.2, ja;q=0.7, ru;q=0.5", "ja"}, {"ru", "ja", "ru"}, {"xx", "ja", "ja"}, {"", "ja;q=0, ru;q=0.1", "ru"},
 		{"", "ja;q=7", "en"}, {"", strings.Repeat("xx,", 5000) + "ja", "en"},
 	} {
-		if got := Choose(c.chosen, c.accept); got != c.want {
-			t.Errorf("%q, %.30q: %s, want %s", c.chosen, c.accept, got, c.want)
-		}
+		got := Choose(c.chosen, c.accept)
+		must.Hold(t, got == c.want, "%q, %.30q: %s, want %s", c.chosen, c.accept, got, c.want)
 	}
 }

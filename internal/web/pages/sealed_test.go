@@ -46,9 +46,7 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 				doc := parse(t, write(t, Frame{Lang: lang}, page))
 				rests := strings.Join(texts(doc, "p", "whose"), "")
 				want := words.Of(lang)["status."+string(report.Outcome)] + " " + words.RestsOn(lang, report)
-				if !strings.HasPrefix(rests, strings.Join(strings.Fields(want), " ")) {
-					t.Errorf("%s in %s: %q does not begin with %q", name, lang, rests, want)
-				}
+				must.Hold(t, strings.HasPrefix(rests, strings.Join(strings.Fields(want), " ")), "%s in %s: %q does not begin with %q", name, lang, rests, want)
 				all := strings.Join(texts(doc, "dd", ""), "\n")
 				for _, f := range report.Guarantees {
 					if name == "record" {
@@ -95,9 +93,8 @@ func TestTokenPage(t *testing.T) {
 		all := everyAccess(t)
 		page := write(t, Frame{Lang: lang, Path: "/access/x", Viewer: viewer}, all["token"])
 		must.Contain(t, page, `name="sure" value="yes" required`, `name="form" value="form-key"`, `because &lt;script&gt;`, `href="/records/a"`)
-		if ended := write(t, Frame{Lang: lang, Path: "/access/x", Viewer: viewer}, all["token-ended"]); strings.Contains(ended, `name="sure"`) {
-			t.Errorf("%s: a token that has ended can be ended", lang)
-		}
+		ended := write(t, Frame{Lang: lang, Path: "/access/x", Viewer: viewer}, all["token-ended"])
+		must.Hold(t, !strings.Contains(ended, `name="sure"`), "%s: a token that has ended can be ended", lang)
 	}
 }
 
@@ -157,15 +154,10 @@ func TestAgentNumbers(t *testing.T) {
 		"agent-nothing": {false, words.OfPages(words.English)["agent.unjudged"]},
 	} {
 		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, pages[name])
-		if got := strings.Contains(page, `<svg viewBox="-90`); got != want.picture {
-			t.Errorf("%s: a picture: %v", name, got)
-		}
-		if !strings.Contains(page, want.says) {
-			t.Errorf("%s does not say %q", name, want.says)
-		}
-		if !want.picture && strings.Contains(page, " %</td>") {
-			t.Errorf("%s has bounds in its table, but no number", name)
-		}
+		got := strings.Contains(page, `<svg viewBox="-90`)
+		must.Hold(t, got == want.picture, "%s: a picture: %v", name, got)
+		must.Hold(t, strings.Contains(page, want.says), "%s does not say %q", name, want.says)
+		must.Hold(t, want.picture || !strings.Contains(page, " %</td>"), "%s has bounds in its table, but no number", name)
 	}
 }
 
@@ -183,9 +175,7 @@ func TestPicture(t *testing.T) {
 	equal(t, picture([]reputation.Move{move(0, &reputation.Bounds{}), move(1, nil)}, at), Picture{})
 	equal(t, picture(nil, at), Picture{})
 	one := picture([]reputation.Move{move(10, &reputation.Bounds{Lower: 1, Upper: 9999})}, at) // at the moment of asking
-	if one.Band == "" {
-		t.Error("no picture of a number that is new")
-	}
+	must.Hold(t, one.Band != "", "no picture of a number that is new")
 }
 
 // TestAgentCommand: no name can end the quotation.
@@ -204,9 +194,7 @@ func TestAgentWithoutAKey(t *testing.T) {
 				f.Identity.Keys = nil
 			}
 		}))
-		if !strings.Contains(page, want) || strings.Contains(page, byRecorders) == strings.Contains(page, byKeys) {
-			t.Errorf("without a key %t: %s", keyless, page)
-		}
+		must.Hold(t, strings.Contains(page, want) && strings.Contains(page, byRecorders) != strings.Contains(page, byKeys), "without a key %t: %s", keyless, page)
 	}
 }
 
@@ -240,9 +228,7 @@ func gridOf(rounds int, scores ...[]int) (g Grid) {
 func TestChart(t *testing.T) {
 	g := gridOf(2, []int{100, 40, 0, 0}, []int{50, -1, 60, 60}, []int{-2, 70, 70, -2})
 	c := g.Chart()
-	if c == nil {
-		t.Fatal("there is no chart")
-	}
+	must.Need(t, c != nil, "there is no chart")
 	equal(t, len(c.Lines), 3)
 	equal(t, c.Lines[0].Path, "M56 10L136 70L216 110L296 110")
 	equal(t, c.Lines[1].Path, "M60 60M220 50L300 50")
@@ -250,9 +236,7 @@ func TestChart(t *testing.T) {
 	equal(t, c.Lines[1].Scores, []int{50, 60, 60})
 	equal(t, c.Bars, []Bar{{53, 170, 20, 60, 166, 0.5}, {133, 170, 20, 140, 166, 0.5}, {213, 170, 20, 220, 166, 0.5}})
 	equal(t, len(c.Labels), 3)
-	if gridOf(0, []int{50, 50}).Chart() != nil {
-		t.Error("without a discussion there is a chart")
-	}
+	must.Hold(t, gridOf(0, []int{50, 50}).Chart() == nil, "without a discussion there is a chart")
 }
 
 // TestChartOfAFullPanel: twelve jurors are told from each other, and all stand within the picture.
@@ -270,9 +254,7 @@ func TestChartOfAFullPanel(t *testing.T) {
 				look += rule[strings.Index(rule, "{"):]
 			}
 		}
-		if looks[look] {
-			t.Errorf("%s looks like another juror: %s", l.Name, look)
-		}
+		must.Hold(t, !looks[look], "%s looks like another juror: %s", l.Name, look)
 		looks[look] = true
 	}
 }
@@ -290,16 +272,12 @@ func TestChartInPages(t *testing.T) {
 			figure := text[strings.Index(text, `<figure class="chart"`):]
 			figure = figure[:strings.Index(figure, "</figure>")]
 			if court.First.Grid.Chart() == nil {
-				if strings.Contains(figure, "<svg") {
-					t.Errorf("%s: a picture of nothing", name)
-				}
+				must.Hold(t, !strings.Contains(figure, "<svg"), "%s: a picture of nothing", name)
 				continue
 			}
 			says := words.OfPages(lang)
 			for _, want := range []string{`role="img"`, `<title id="chart-title">` + says["chart.title"], `<desc id="chart-desc">` + says["chart.desc"], `href="#grid"`, says["chart.agreement"]} {
-				if !strings.Contains(figure, want) {
-					t.Errorf("%s in %s: %q is missing in %s", name, lang, want, figure)
-				}
+				must.Hold(t, strings.Contains(figure, want), "%s in %s: %q is missing in %s", name, lang, want, figure)
 			}
 		}
 	}
@@ -358,13 +336,11 @@ func TestRecordSearchPage(t *testing.T) {
 		must.Contain(t, page, want)
 	}
 	for _, status := range []string{"proved", "not_proved", "refuted"} {
-		if is := strings.Count(page, `class="status `+status+`"`); is != 1 {
-			t.Errorf("%d hits are %s, want 1", is, status)
-		}
+		is := strings.Count(page, `class="status `+status+`"`)
+		must.Hold(t, is == 1, "%d hits are %s, want 1", is, status)
 	}
-	if person, jurys := strings.Index(page, "unsafe, fails"), strings.Index(page, "safe, passes"); person < 0 || jurys < person || !strings.Contains(page, "mia") {
-		t.Error("the person's decision is not first")
-	}
+	person, jurys := strings.Index(page, "unsafe, fails"), strings.Index(page, "safe, passes")
+	must.Hold(t, person >= 0 && jurys >= person && strings.Contains(page, "mia"), "the person's decision is not first")
 	for name, p := range map[string]*Search{"form": {Searched: Searched{Query: url.Values{"lang": {"ja"}, "sort": {"oldest"}, "text": {""}}}}, "asks": {Searched: Searched{Query: url.Values{"chain": {"x"}}}}} {
 		if p.Asks() != (name == "asks") {
 			t.Errorf("%s: asks %t", name, p.Asks())
@@ -445,9 +421,8 @@ func TestDiffIsShortest(t *testing.T) {
 	for range 3000 {
 		x, y := text(), text()
 		d := diff(x, y)
-		if before, after := sides(d); before != x || after != y {
-			t.Fatalf("%q to %q: %v", x, y, d)
-		}
+		before, after := sides(d)
+		must.Need(t, before == x && after == y, "%q to %q: %v", x, y, d)
 		a, b := cut(x), cut(y)
 		if want := len(a) + len(b) - 2*common(a, b); edits(d) != want {
 			t.Fatalf("%q to %q: %d edits, want %d: %v", x, y, edits(d), want, d)
@@ -475,7 +450,6 @@ func common(a, b []string) int {
 func TestDiffOfWhatHasNothingInCommon(t *testing.T) {
 	x, y := strings.Repeat("a.", 50_000), strings.Repeat("b,", 50_000)
 	d := diff(x, y)
-	if before, after := sides(d); before != x || after != y || len(d) != 2 {
-		t.Errorf("%d changes", len(d))
-	}
+	before, after := sides(d)
+	must.Hold(t, before == x && after == y && len(d) == 2, "%d changes", len(d))
 }

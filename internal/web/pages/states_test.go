@@ -110,9 +110,8 @@ func TestStoppedTrialsSayWhy(t *testing.T) {
 	for name, want := range map[string]string{"ended": "submitted by mistake", "stopped": "the process that conducted it has stopped"} {
 		c := pages[name].(*Court)
 		page := write(t, Frame{Path: "/"}, c)
-		if len(c.Waiting) == 0 || !strings.Contains(page, want) || strings.Contains(page, words.OfPages(words.English)["court.waiting"]) {
-			t.Errorf("%s, which had asked %v, does not say %q, or waits for somebody", name, c.Waiting, want)
-		}
+		must.Hold(t, len(c.Waiting) != 0 && strings.Contains(page, want) && !strings.Contains(page, words.OfPages(words.English)["court.waiting"]),
+			"%s, which had asked %v, does not say %q, or waits for somebody", name, c.Waiting, want)
 	}
 	must.Contain(t, write(t, Frame{Path: "/"}, pages["court, asked"]), words.OfPages(words.English)["court.waiting"])
 }
@@ -127,9 +126,8 @@ func TestEveryPageInEveryState(t *testing.T) {
 	long := os.Getenv("JURAT_TEST_LONG") != ""
 	fits := func(lang words.Lang, address, name string) {
 		b.Visit(address + "/" + name)
-		if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > phone {
-			t.Errorf("%s in %s is %d wide", name, lang, wide)
-		}
+		wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`)
+		must.Hold(t, wide <= phone, "%s in %s is %d wide", name, lang, wide)
 		b.Screenshot(fmt.Sprintf("state-%s-%s", name, lang))
 	}
 	for _, lang := range words.Langs() {
@@ -215,9 +213,7 @@ func schemes(t *testing.T, css string) map[string]scheme {
 	t.Helper()
 	light, dark := scheme{}, scheme{}
 	before, after, found := strings.Cut(css, "@media (prefers-color-scheme: dark)")
-	if !found {
-		t.Fatal("the style sheet has no dark colours")
-	}
+	must.Need(t, found, "the style sheet has no dark colours")
 	after, _, _ = strings.Cut(after, "\n}\n")
 	for _, m := range colour.FindAllStringSubmatch(before, -1) {
 		light[m[1]], dark[m[1]] = m[2], m[2]
@@ -279,9 +275,7 @@ func TestContrast(t *testing.T) {
 		pairs := 0
 		need := func(a, b string, least float64) {
 			pairs++
-			if s[a] == "" || s[b] == "" {
-				t.Fatalf("%s: %s or %s is no colour", name, a, b)
-			}
+			must.Need(t, s[a] != "" && s[b] != "", "%s: %s or %s is no colour", name, a, b)
 			if got := contrast(t, s[a], s[b]); got < least {
 				t.Errorf("%s: %s %s on %s %s has a contrast of %.2f, want %.1f", name, a, s[a], b, s[b], got, least)
 			}
@@ -304,9 +298,7 @@ func TestContrast(t *testing.T) {
 				need(fill, "track", 3)
 			}
 		}
-		if pairs < 60 {
-			t.Errorf("%s: only %d pairs were found", name, pairs)
-		}
+		must.Hold(t, pairs >= 60, "%s: only %d pairs were found", name, pairs)
 	}
 }
 
@@ -314,9 +306,8 @@ func TestContrast(t *testing.T) {
 func TestColoursAreNamed(t *testing.T) {
 	css := string(assets["jurat.css"].content)
 	rest := colour.ReplaceAllString(css, "")
-	if m := regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl|lab|lch|oklch|color-mix)a?\(|: (?:white|black|red|gray|grey)\b|opacity`).FindString(rest); m != "" {
-		t.Errorf("the style sheet has the colour %q outside of the list", m)
-	}
+	m := regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl|lab|lch|oklch|color-mix)a?\(|: (?:white|black|red|gray|grey)\b|opacity`).FindString(rest)
+	must.Hold(t, m == "", "the style sheet has the colour %q outside of the list", m)
 }
 
 // A spoken is a call that a recorder saw, in a few words.
@@ -482,19 +473,16 @@ func TestConversationSaysHowCallsEnded(t *testing.T) {
 		"the operator has erased its bytes": 1, "its bytes were sealed apart": 1, "the recorder could not decode it": 1, "Erased from this record: /request_body": 1,
 		"Second hand": 2, "trailers": 1, "track_parcel": 3, "first byte after 350 ms": 8, "ended after 2.1 s": 8, "gpt-4o-2024-08-06": 5, "$0.0035": 4, "1200 tokens read, 48 written": 4,
 		"3 calls passed without a record": 1, "let everything pass": 1, "the disk is full": 1, "Send to trial": 1, "the queue is full": 1, "Acts 1 to 9 of 9": 1} {
-		if got := strings.Count(text, want); got != times {
-			t.Errorf("%q is there %d times, want %d", want, got, times)
-		}
+		got := strings.Count(text, want)
+		must.Hold(t, got == times, "%q is there %d times, want %d", want, got, times)
 	}
 	must.Equal(t, strings.Count(page, ">"+restsOn+"<"), 1)
 	differing := NewConversation(recordingLine("c"), &docket.ChainPart{From: 1, Acts: []docket.RecordedAct{{Record: "a", Number: 1}, {Record: "b", Number: 2}}}, 2, map[string]RecordedProof{"a": {Rests: "one"}, "b": {Rests: "another"}})
-	if differing.Rests != "" || differing.Steps[0].Rests != "one" || differing.Steps[1].Rests != "another" {
-		t.Errorf("what proofs rest on is lost: %+v", differing)
-	}
+	must.Hold(t, differing.Rests == "" && differing.Steps[0].Rests == "one" && differing.Steps[1].Rests == "another",
+		"what proofs rest on is lost: %+v", differing)
 	must.Contain(t, page, `<a href="#act-3"><bdi class="said" dir="auto">call-3</bdi></a>`)
-	if list := write(t, Frame{Path: "/"}, everyRecording(t, jurattest.New(t))["recording"]); strings.Contains(list, `action="/recordings`) {
-		t.Error("a stranger gets the form that begins a trial")
-	}
+	list := write(t, Frame{Path: "/"}, everyRecording(t, jurattest.New(t))["recording"])
+	must.Hold(t, !strings.Contains(list, `action="/recordings`), "a stranger gets the form that begins a trial")
 }
 
 // TestRecordingsAreLight: the first view of a long conversation is small, and what is left out has a link. A call with very many messages, or
@@ -521,9 +509,8 @@ func TestRecordingsAreLight(t *testing.T) {
 	}
 	for name, p := range map[string]*Conversation{"of many calls": conversationOf(t, 1, ActsPerPage, nil, records...), "of a long message": conversationOf(t, 21, 1, nil, records...),
 		"of many messages": conversationOf(t, 1, 1, nil, recordCalls(t, jurattest.New(t), spoken{request: strings.Join(messages, ","), response: parcelThere})...)} {
-		if n := shipped(p); n > 100<<10 {
-			t.Errorf("the page %s has %d bytes", name, n)
-		}
+		n := shipped(p)
+		must.Hold(t, n <= 100<<10, "the page %s has %d bytes", name, n)
 	}
 	one := conversationOf(t, 1, 1, nil, recordCalls(t, jurattest.New(t), spoken{request: strings.Join(messages, ","), response: parcelThere})...)
 	page := write(t, Frame{Path: "/", Viewer: viewer}, one)
@@ -546,9 +533,8 @@ func TestRecordedTextsAreFetched(t *testing.T) {
 	defer server.Close()
 	b.Visit(server.URL + "/page")
 	for i, at := range []string{`.message .body > .cut`, `.call .cut`} {
-		if got := browsertest.Eval[bool](b, `document.querySelector("`+at+`").textContent.includes("to its end")`); got {
-			t.Errorf("%d: the text is there already", i)
-		}
+		got := browsertest.Eval[bool](b, `document.querySelector("`+at+`").textContent.includes("to its end")`)
+		must.Hold(t, !got, "%d: the text is there already", i)
 		b.Click(at + ` .rest a`)
 		b.Wait(`document.querySelector("` + at + `").textContent.includes("to its end")`)
 	}
@@ -606,20 +592,17 @@ func TestScrollingALongConversation(t *testing.T) {
 	server := httptest.NewServer(pagesOf(t, words.English, map[string]Page{"page": conversationOf(t, 1, ActsPerPage, nil, recordCalls(t, h, calls...)...)}))
 	defer server.Close()
 	b.Visit(server.URL + "/page")
-	if n := browsertest.Eval[int](b, `document.querySelectorAll(".message").length`); n < 500 {
-		t.Errorf("%d messages", n)
-	}
+	n := browsertest.Eval[int](b, `document.querySelectorAll(".message").length`)
+	must.Hold(t, n >= 500, "%d messages", n)
 	browsertest.Eval[bool](b, `(() => { window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.moved += e.value }).observe({ type: "layout-shift", buffered: true });
 		window.long = []; new PerformanceObserver((l) => { for (const e of l.getEntries()) window.long.push(Math.round(e.duration)) }).observe({ type: "longtask", buffered: true });
 		window.at = 0; window.done = false; const step = () => { scrollTo(0, window.at += 600); if (window.at < document.body.scrollHeight) requestAnimationFrame(step); else window.done = true }; requestAnimationFrame(step); return true })()`)
 	b.Wait(`window.done`)
-	if moved := browsertest.Eval[float64](b, `window.moved`); moved > 0.1 {
-		t.Errorf("what is shown moved by %v", moved)
-	}
+	moved := browsertest.Eval[float64](b, `window.moved`)
+	must.Hold(t, moved <= 0.1, "what is shown moved by %v", moved)
 	t.Logf("tasks of more than 50 ms while it scrolls: %v", browsertest.Eval[[]int](b, `window.long`))
-	if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > 360 {
-		t.Errorf("the page is %d wide", wide)
-	}
+	wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`)
+	must.Hold(t, wide <= 360, "the page is %d wide", wide)
 }
 
 // caseOf makes a case of records.

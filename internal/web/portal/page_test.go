@@ -25,9 +25,7 @@ import (
 func colours(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	before, after, ok := strings.Cut(pageCSS, "@media (prefers-color-scheme: dark) {")
-	if !ok {
-		t.Fatal("the style sheet has no dark scheme")
-	}
+	must.Need(t, ok, "the style sheet has no dark scheme")
 	after, _, _ = strings.Cut(after, "\n}\n")
 	read := func(text string) map[string]string {
 		found := map[string]string{}
@@ -69,9 +67,7 @@ func TestContrast(t *testing.T) {
 	for name, set := range map[string]map[string]string{"light": light, "dark": dark} {
 		for _, ground := range []string{"paper", "sheet"} {
 			for ink, least := range map[string]float64{"ink": 4.5, "quiet": 4.5, "link": 4.5, "proved": 4.5, "doubt": 4.5, "false": 4.5, "edge": 3} {
-				if set[ink] == "" || set[ground] == "" {
-					t.Fatalf("%s: %s or %s is no colour", name, ink, ground)
-				}
+				must.Need(t, set[ink] != "" && set[ground] != "", "%s: %s or %s is no colour", name, ink, ground)
 				if got := contrast(t, set[ink], set[ground]); got < least {
 					t.Errorf("%s: %s on %s has %.2f, want %.1f", name, ink, ground, got, least)
 				}
@@ -79,47 +75,35 @@ func TestContrast(t *testing.T) {
 		}
 	}
 	// Every other use of a colour must name one of these.
-	if loose := regexp.MustCompile(`(?m)^[^-\n]*[ :](#[0-9a-f]{3,8}|rgb|hsl)`).FindAllString(pageCSS, -1); loose != nil {
-		t.Errorf("colours of their own: %q", loose)
-	}
+	loose := regexp.MustCompile(`(?m)^[^-\n]*[ :](#[0-9a-f]{3,8}|rgb|hsl)`).FindAllString(pageCSS, -1)
+	must.Hold(t, loose == nil, "colours of their own: %q", loose)
 }
 
 func TestFileNeedsNothing(t *testing.T) {
 	page := File()
 	for _, outside := range []string{"http://", "https://", "src=", "@import", "url("} {
 		html := pageHTML + pageCSS + pageJS + workerJS
-		if strings.Contains(html, outside) {
-			t.Errorf("the page has %q in it", outside)
-		}
+		must.Hold(t, !strings.Contains(html, outside), "the page has %q in it", outside)
 	}
 	for _, want := range []string{"connect-src 'none'", hash(pageJS), hash(pageCSS), "default-src 'none'", "THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS"} {
-		if !bytes.Contains(page, []byte(want)) {
-			t.Errorf("the page has no %q", want)
-		}
+		must.Hold(t, bytes.Contains(page, []byte(want)), "the page has no %q", want)
 	}
 	for _, place := range []string{"{{", "'unsafe-inline'", "'unsafe-eval'"} {
-		if bytes.Contains(page, []byte(place)) {
-			t.Errorf("the page has %q", place)
-		}
+		must.Hold(t, !bytes.Contains(page, []byte(place)), "the page has %q", place)
 	}
-	if got := fmt.Sprintf("%x", Digest()); len(got) != 64 || !bytes.Equal(page, File()) {
-		t.Errorf("digest %s", got)
-	}
+	got := fmt.Sprintf("%x", Digest())
+	must.Hold(t, len(got) == 64 && bytes.Equal(page, File()), "digest %s", got)
 }
 
 // Text inside an element must not be able to end the element.
 func TestNothingEndsItsElement(t *testing.T) {
 	for name, text := range map[string]string{"script": pageJS, "worker": licensed() + workerJS, "style": pageCSS} {
 		for _, end := range []string{"</script", "</style", "<!--", "<script"} {
-			if strings.Contains(strings.ToLower(text), end) {
-				t.Errorf("%s has %s in it", name, end)
-			}
+			must.Hold(t, !strings.Contains(strings.ToLower(text), end), "%s has %s in it", name, end)
 		}
 	}
 	hostile := Served{Script: "/a.js", Style: "/a.css", File: "/verify.html", Trust: []byte(`{"name":"</script><script>alert(1)</script>{{program}}"}`)}.Page()
-	if bytes.Contains(hostile, []byte("alert(1)</script>")) {
-		t.Error("a trust file can end the element that it is in")
-	}
+	must.Hold(t, !bytes.Contains(hostile, []byte("alert(1)</script>")), "a trust file can end the element that it is in")
 }
 
 func TestServedPageHasNothingInline(t *testing.T) {
@@ -129,27 +113,22 @@ func TestServedPageHasNothingInline(t *testing.T) {
 			t.Errorf("%s is inline, which the content security policy forbids", m[0])
 		}
 	}
-	if strings.Contains(page, "style=") || regexp.MustCompile(`\son\w+=`).MatchString(pageHTML) {
-		t.Error("an attribute has inline style or script, which the content security policy forbids")
-	}
+	must.Hold(t, !strings.Contains(page, "style=") && !regexp.MustCompile(`\son\w+=`).MatchString(pageHTML),
+		"an attribute has inline style or script, which the content security policy forbids")
 }
 
 // maxProgram is the maximum size of the packed verifier, so that the page loads on slow connections.
 const maxProgram = 2_000_000
 
 func TestProgramIsSmall(t *testing.T) {
-	if len(packedVerifier) > maxProgram {
-		t.Errorf("the packed verifier has %d bytes, want at most %d", len(packedVerifier), maxProgram)
-	}
+	must.Hold(t, len(packedVerifier) <= maxProgram, "the packed verifier has %d bytes, want at most %d", len(packedVerifier), maxProgram)
 }
 
 // run runs a program that judges, or skips the test where it is missing.
 func run(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is missing, and CI must run this test", name)
-		}
+		must.Need(t, os.Getenv("CI") != "true", "%s is missing, and CI must run this test", name)
 		t.Skipf("%s is missing, which judges the page's program", name)
 	}
 	return must.Get(exec.Command(name, args...).Output())(t)
@@ -160,9 +139,8 @@ func run(t *testing.T, name string, args ...string) []byte {
 func TestProgramDecompressed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "verifier.wasm")
 	run(t, "node", "testdata/worker.js", "page", file)
-	if !bytes.Equal(must.Get(os.ReadFile(file))(t), run(t, "xz", "--format=lzma", "-dc", "page/verifier.wasm.lzma")) {
-		t.Error("the worker decompresses another program than xz")
-	}
+	must.Hold(t, bytes.Equal(must.Get(os.ReadFile(file))(t), run(t, "xz", "--format=lzma", "-dc", "page/verifier.wasm.lzma")),
+		"the worker decompresses another program than xz")
 }
 
 // TestDamagedProgram: the worker starts no program of which a byte was changed, or whose tail is missing: its data could be wrong and its code valid.
@@ -179,9 +157,7 @@ func TestDamagedProgram(t *testing.T) {
 		for _, damaged := range [][]byte{flipped, packedVerifier[:last-at]} {
 			must.Do(t, os.WriteFile(filepath.Join(folder, "verifier.wasm.lzma"), damaged, 0o600))
 			out, err := exec.Command("node", "testdata/worker.js", folder, filepath.Join(folder, "program")).Output()
-			if err == nil || !bytes.Contains(out, []byte("the verifier is damaged")) {
-				t.Fatalf("%d before the end: %v, %s", at, err, out)
-			}
+			must.Need(t, err != nil && bytes.Contains(out, []byte("the verifier is damaged")), "%d before the end: %v, %s", at, err, out)
 		}
 	}
 }
@@ -191,9 +167,8 @@ func TestProgramHasNothingElse(t *testing.T) {
 	program := run(t, "xz", "--format=lzma", "-dc", "page/verifier.wasm.lzma")
 	for text, want := range map[string]bool{words.OfPages(words.Russian)["home.lead"]: false, words.Of(words.Russian)["statement.hidden.own_word"]: true,
 		"archive/zip.": false, "compress/flate": false, "crypto/x509.": true} {
-		if got := bytes.Contains(program, []byte(text)); got != want {
-			t.Errorf("the program contains %q: %v, want %v", text, got, want)
-		}
+		got := bytes.Contains(program, []byte(text))
+		must.Hold(t, got == want, "the program contains %q: %v, want %v", text, got, want)
 	}
 }
 
@@ -201,9 +176,7 @@ func TestProgramHasNothingElse(t *testing.T) {
 func written(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	found := regexp.MustCompile(`<script type="application/json" id="texts">(.*?)</script>`).FindSubmatch(File())
-	if found == nil {
-		t.Fatal("the page has no texts")
-	}
+	must.Need(t, found != nil, "the page has no texts")
 	var list []map[string]any
 	must.Do(t, json.Unmarshal(found[1], &list))
 	all := map[string]map[string]any{}
@@ -230,9 +203,8 @@ func TestPageHasItsTexts(t *testing.T) {
 		}
 		must.Contain(t, string(File()), "\t<p lang=\""+string(lang)+"\">"+texts["noscript.portal"]+"</p>\n")
 	}
-	if members := all["ja"]["members"].(map[string]any); members["modified_response"] != "修正後の出力" || len(members) != 8 {
-		t.Errorf("members: %v", members)
-	}
+	members := all["ja"]["members"].(map[string]any)
+	must.Hold(t, members["modified_response"] == "修正後の出力" && len(members) == 8, "members: %v", members)
 }
 
 // A text that the script asks for and the page does not have would show as empty. A text that it never asks for is
@@ -241,9 +213,7 @@ func TestPageSaysWhatThereIs(t *testing.T) {
 	asked := map[string]bool{"lang": true, "language": true, "title": true, "members": true} // read by other means
 	for _, pattern := range []string{`data-text="(\w+)"`, `\bsay\("(\w+)"`, `\bsaying\("(\w+)"`, `\bstate\("(\w+)"`, `\bbutton\("(\w+)"`, `\blater\("(\w+)"`} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(pageHTML+pageJS, -1)
-		if len(found) == 0 {
-			t.Errorf("nothing is asked for by %s", pattern)
-		}
+		must.Hold(t, len(found) != 0, "nothing is asked for by %s", pattern)
 		for _, m := range found {
 			asked[m[1]] = true
 		}

@@ -150,15 +150,11 @@ func documented(t *testing.T) map[string][]int {
 		}
 		for request := range strings.SplitSeq(match[1], ", ") {
 			name := strings.Trim(request, "`")
-			if rows[name] != nil {
-				t.Fatalf("docs/api.md has %s twice", name)
-			}
+			must.Need(t, rows[name] == nil, "docs/api.md has %s twice", name)
 			rows[name] = statuses
 		}
 	}
-	if len(rows) < 10 {
-		t.Fatalf("found %d rows", len(rows))
-	}
+	must.Need(t, len(rows) >= 10, "found %d rows", len(rows))
 	return rows
 }
 
@@ -182,9 +178,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 			}
 			got = append(got, h.ask(t, noRedirect, route, header...).StatusCode)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s, by %q (-docs/api.md +server):\n%s", route.Name, columns, diff)
-		}
+		diff := cmp.Diff(want, got)
+		must.Hold(t, diff == "", "%s, by %q (-docs/api.md +server):\n%s", route.Name, columns, diff)
 	}
 	for name := range rows {
 		t.Errorf("docs/api.md has %s, which is not in the table", name)
@@ -203,9 +198,8 @@ func TestEndedTokens(t *testing.T) {
 			if route.Who.Strangers == server.Everything {
 				status = rows[route.Name][0]
 			}
-			if answer := h.ask(t, noRedirect, route, bearer(token)...); answer.StatusCode != status {
-				t.Errorf("%s with a token that gives %v: %s", route.Name, want, answer.Status)
-			}
+			answer := h.ask(t, noRedirect, route, bearer(token)...)
+			must.Hold(t, answer.StatusCode == status, "%s with a token that gives %v: %s", route.Name, want, answer.Status)
 		}
 		problem(t, want)(send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...))
 	}
@@ -251,14 +245,11 @@ func TestOtherSites(t *testing.T) {
 		for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://elsewhere.example"}, {"Origin", "null"},
 			{"Sec-Fetch-Site", "same-origin"}, // from the same site, but without the form's key
 			{"Sec-Fetch-Site", "same-origin", server.FormHeader, "x"}} {
-			if answer := h.ask(t, b, route, header...); answer.StatusCode != http.StatusForbidden {
-				t.Errorf("%s with %v: %s", route.Name, header, answer.Status)
-			}
+			answer := h.ask(t, b, route, header...)
+			must.Hold(t, answer.StatusCode == http.StatusForbidden, "%s with %v: %s", route.Name, header, answer.Status)
 		}
 	}
-	if tried < 3 {
-		t.Errorf("tried %d routes", tried)
-	}
+	must.Hold(t, tried >= 3, "tried %d routes", tried)
 	// With the key, the request is accepted.
 	_, page := send(t, b, "GET", h.URL+"/sign-in", "")
 	_, key, _ := strings.Cut(page, `name="form" value="`)
@@ -272,9 +263,7 @@ func TestPathsLeadNowhereElse(t *testing.T) {
 	for _, path := range []string{"/v1/records/../../log.key", "/v1/records/..%2f..%2flog.key", "/v1/records/%2e%2e/%2e%2e/log.key", "/v1/chains/..%5c..%5clog.key",
 		"//log.key", "/../log.key", "/v1/records/%00", "/v1/chains/" + strings.Repeat("a", 5000)} {
 		answer, body := send(t, browser(t), "GET", h.URL+path, "", bearer(h.tokens[access.Operator])...)
-		if answer.StatusCode != http.StatusNotFound || strings.Contains(body, "PRIVATE KEY") {
-			t.Errorf("%s: %s: %s", path, answer.Status, body)
-		}
+		must.Hold(t, answer.StatusCode == http.StatusNotFound && !strings.Contains(body, "PRIVATE KEY"), "%s: %s: %s", path, answer.Status, body)
 	}
 }
 
@@ -340,9 +329,7 @@ func TestLogsHaveNoContent(t *testing.T) {
 	log := h.log.String()
 	must.Contain(t, log, "GET /v1/records/{id}")
 	for _, secret := range []string{"Take the A9", h.tokens[access.Agent], "secret", h.said.Payload.RecordID} {
-		if strings.Contains(log, secret) {
-			t.Errorf("the log has %q", secret)
-		}
+		must.Hold(t, !strings.Contains(log, secret), "the log has %q", secret)
 	}
 }
 
@@ -364,9 +351,7 @@ func TestProblemsAreDocumented(t *testing.T) {
 	}
 	for _, p := range api.Problems() {
 		row := fmt.Sprintf("%s %d %s", p.Name(), p.Status, p.Title)
-		if !rows[row] {
-			t.Errorf("docs/api.md does not contain: %s", row)
-		}
+		must.Hold(t, rows[row], "docs/api.md does not contain: %s", row)
 		delete(rows, row)
 	}
 	for row := range rows {
@@ -392,9 +377,7 @@ func TestNamesOfOthers(t *testing.T) {
 			request.Host = host
 			answer := must.Get(http.DefaultClient.Do(request))(t)
 			answer.Body.Close()
-			if answer.StatusCode != want {
-				t.Errorf("%s, as %q: %s", name, host, answer.Status)
-			}
+			must.Hold(t, answer.StatusCode == want, "%s, as %q: %s", name, host, answer.Status)
 		}
 	}
 }
@@ -415,9 +398,8 @@ func TestSignInByProvider(t *testing.T) {
 	}
 	answers(t, http.StatusOK, b, "GET", r.URL+"/v1/records", "")
 	grants, err := r.Access().Grants(t.Context())
-	if err != nil || len(grants) != 1 || grants[0].Name != "mia@example.com" || !grants[0].Session || grants[0].By != issuer.URL {
-		t.Errorf("%+v, %v", grants, err)
-	}
+	must.Hold(t, err == nil && len(grants) == 1 && grants[0].Name == "mia@example.com" && grants[0].Session && grants[0].By == issuer.URL,
+		"%+v, %v", grants, err)
 	// The same callback address in another browser is refused.
 	answers(t, http.StatusUnauthorized, browser(t), "GET", answer.Request.URL.String(), "")
 	issuer.Claims = map[string]any{"groups": []string{"others"}}

@@ -76,9 +76,7 @@ func newHall(t *testing.T) *hall {
 func (h *hall) receive(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	by, failed := standardwebhooks.NewWebhook(secret)
-	if err != nil || failed != nil || by.VerifyIgnoringTimestamp(body, r.Header) != nil {
-		t.Errorf("a message that is not signed: %s, %v", body, err)
-	}
+	must.Hold(t, err == nil && failed == nil && by.VerifyIgnoringTimestamp(body, r.Header) == nil, "a message that is not signed: %s, %v", body, err)
 	var m message
 	if err := json.Unmarshal(body, &m, json.RejectUnknownMembers(true)); err != nil || m.Type != "review.arrived" || m.Data.RecordID != r.Header.Get("webhook-id") ||
 		m.Data.Page != "https://jurat.example/reviews/"+m.Data.RecordID || m.Data.Log != h.Ledger.Origin() {
@@ -117,9 +115,7 @@ func (h *hall) took(t *testing.T, what string, want ...string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !slices.Equal(h.heard, want) {
-		t.Errorf("%s: the receiver got %q, want %q", what, h.heard, want)
-	}
+	must.Hold(t, slices.Equal(h.heard, want), "%s: the receiver got %q, want %q", what, h.heard, want)
 	h.heard = nil
 }
 
@@ -159,9 +155,7 @@ func (h *hall) try(t *testing.T, finds jury.Position) trial.Summary {
 		if s, known := x.Get(id); known && s.Over {
 			return s
 		}
-		if time.Now().After(end) {
-			t.Fatal("the trial does not end")
-		}
+		must.Need(t, !time.Now().After(end), "the trial does not end")
 	}
 }
 
@@ -207,16 +201,14 @@ func TestArrivalsAfterACrash(t *testing.T) {
 	id := h.try(t, jury.NeedsReview).Outcome.Verdict.Record
 	ctx, kill := context.WithCancel(t.Context())
 	h.set(func() { h.onHeard = kill })
-	if err := h.teller(t).Tell(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	err := h.teller(t).Tell(ctx)
+	must.Hold(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 	h.set(func() { h.onHeard = nil })
 	for range 3 {
 		check(t, h.teller(t).Tell(t.Context()))
 	}
-	if n := len(h.ids); n < 1 || n > 2 || slices.ContainsFunc(h.ids, func(one string) bool { return one != id }) {
-		t.Errorf("messages %q, want those of %s", h.ids, id)
-	}
+	n := len(h.ids)
+	must.Hold(t, n >= 1 && n <= 2 && !slices.ContainsFunc(h.ids, func(one string) bool { return one != id }), "messages %q, want those of %s", h.ids, id)
 }
 
 // TestArrivalsAreRetried: a receiver that refuses gets the message again after growing pauses, always under the same id, and at last no more. What follows
@@ -232,9 +224,8 @@ func TestArrivalsAreRetried(t *testing.T) {
 		h.pass(pause - time.Second)
 		check(t, w.Tell(t.Context()))
 		h.took(t, "too early")
-		if n := w.Waiting(); n != 2 {
-			t.Fatalf("%d messages wait", n)
-		}
+		n := w.Waiting()
+		must.Need(t, n == 2, "%d messages wait", n)
 		h.pass(time.Second)
 		check(t, w.Tell(t.Context()))
 	}
@@ -259,9 +250,7 @@ func TestArrivalDecidedMeanwhile(t *testing.T) {
 	h.pass(pauses[0])
 	check(t, w.Tell(t.Context()))
 	h.took(t, "what is still open", arrivalOf(open))
-	if len(w.tried) > 1 {
-		t.Errorf("it keeps attempts for %v", w.tried)
-	}
+	must.Hold(t, len(w.tried) <= 1, "it keeps attempts for %v", w.tried)
 }
 
 // TestArrivalLeftOpen: a decision that leaves open what a jury decided is an arrival, too.
@@ -298,9 +287,7 @@ func TestOldArrivals(t *testing.T) {
 		check(t, w.Tell(t.Context()))
 		h.took(t, "a new one", arrivalOf(last))
 		text, err := h.files.Read(t.Context(), toldFile)
-		if err != nil || strings.Count(string(text), ":\"") != 1 || !strings.Contains(string(text), last.Outcome.Verdict.Record) {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Hold(t, err == nil && strings.Count(string(text), ":\"") == 1 && strings.Contains(string(text), last.Outcome.Verdict.Record), "%s: %v", text, err)
 		h.pass(8 * day)
 	}
 }
@@ -366,9 +353,8 @@ func TestArrivalsOnAFullDisk(t *testing.T) {
 	s := h.try(t, jury.NeedsReview)
 	w := h.teller(t)
 	w.Files = fullDisk{h.files}
-	if err := w.Tell(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
-		t.Error(err)
-	}
+	err := w.Tell(t.Context())
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "no space left"), "%v", err)
 	check(t, w.Tell(t.Context()))
 	h.took(t, "messages", arrivalOf(s))
 }

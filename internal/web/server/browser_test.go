@@ -57,19 +57,16 @@ func TestPagesFit(t *testing.T) {
 			for _, lang := range atLength(languages[(page+2*i)%3:][:3], 2-i) {
 				name := at[0]
 				b.Visit(r.URL + at[1] + "?lang=" + lang)
-				if got := browsertest.Eval[string](b, `document.documentElement.lang + (document.styleSheets[0].cssRules.length > 100)`); got != lang+"true" {
-					t.Errorf("%s in %s: language and style: %s", name, lang, got)
-				}
-				if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > o.Width {
-					t.Errorf("%s in %s is %d wide on a screen of %d", name, lang, wide, o.Width)
-				}
+				got := browsertest.Eval[string](b, `document.documentElement.lang + (document.styleSheets[0].cssRules.length > 100)`)
+				must.Hold(t, got == lang+"true", "%s in %s: language and style: %s", name, lang, got)
+				wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`)
+				must.Hold(t, wide <= o.Width, "%s in %s is %d wide on a screen of %d", name, lang, wide, o.Width)
 				b.Screenshot(fmt.Sprintf("%s-%s-%d", name, lang, o.Width))
 			}
 		}
 		for _, address := range b.Requests() {
-			if u, err := url.Parse(address); err != nil || u.Scheme == "http" && !strings.HasPrefix(address, r.URL) {
-				t.Errorf("the pages asked for %s", address)
-			}
+			u, err := url.Parse(address)
+			must.Hold(t, err == nil && (u.Scheme != "http" || strings.HasPrefix(address, r.URL)), "the pages asked for %s", address)
 		}
 		for _, problem := range b.Problems() {
 			if !strings.Contains(problem, "404") { // from the page that does not exist
@@ -88,17 +85,13 @@ func TestLivePageIsThePageAfterReload(t *testing.T) {
 	court := r.URL + "/submissions/" + r.submit(t, r.token(t, "ines", access.Submitter), parcelCase).ID
 	b.Visit(court)
 	const live = `document.getElementById("main").dataset.events !== undefined`
-	if !browsertest.Eval[bool](b, live) {
-		t.Fatal("the trial is already over")
-	}
+	must.Need(t, browsertest.Eval[bool](b, live), "the trial is already over")
 	const keep = `document.querySelector(".card details").open = true, document.querySelector("#message-1 .gutter a").focus(), window.before = document.getElementById("message-1"), true`
 	browsertest.Eval[bool](b, keep)
 	b.Wait("!(" + live + ")")
 	for _, kept := range []string{`document.querySelector(".card details").open`, `document.activeElement === document.querySelector("#message-1 .gutter a")`,
 		`window.before === document.getElementById("message-1")`} {
-		if !browsertest.Eval[bool](b, kept) {
-			t.Errorf("not so any more: %s", kept)
-		}
+		must.Hold(t, browsertest.Eval[bool](b, kept), "not so any more: %s", kept)
 	}
 	b.Screenshot("court-live")
 	const whole = `document.querySelector(".card details").open = false, document.title + document.getElementById("main").outerHTML`
@@ -128,23 +121,18 @@ func TestUploadOfRecords(t *testing.T) {
 	upload := func(name, content string) {
 		t.Helper()
 		b.Visit(r.URL + "/")
-		if !browsertest.Eval[bool](b, fmt.Sprintf(`(() => {
-			const all = new DataTransfer(); all.items.add(new File([%q], %q)); document.getElementById("bundle").files = all.files; return true })()`, content, name)) {
-			t.Fatal("the form has no field for records")
-		}
+		must.Need(t, browsertest.Eval[bool](b, fmt.Sprintf(`(() => {
+			const all = new DataTransfer(); all.items.add(new File([%q], %q)); document.getElementById("bundle").files = all.files; return true })()`, content, name)),
+			"the form has no field for records")
 		b.Click(".upload button")
 	}
-	if !strings.HasSuffix(record, "\n") {
-		t.Fatal("the record's file does not end with a line feed")
-	}
+	must.Need(t, strings.HasSuffix(record, "\n"), "the record's file does not end with a line feed")
 	upload("record.json", record)
 	b.Wait(`location.pathname.startsWith("/submissions/trial-")`)
 	upload(id+".jurat", trial)
 	b.Wait(`document.readyState === "complete" && document.querySelector('[role="alert"]') !== null`)
 	const seen = `(() => { const at = document.querySelector('[role="alert"]').getBoundingClientRect(); return at.top >= 0 && at.bottom <= innerHeight })()`
-	if !browsertest.Eval[bool](b, seen) {
-		t.Error("the error message is outside the visible part of the page")
-	}
+	must.Hold(t, browsertest.Eval[bool](b, seen), "the error message is outside the visible part of the page")
 	b.Screenshot("upload-refused")
 }
 
@@ -198,15 +186,12 @@ func TestLivePageInEveryState(t *testing.T) {
 		id := r.submit(t, ines, parcelCase).ID
 		court := r.URL + "/submissions/" + id
 		b.Visit(court)
-		if !browsertest.Eval[bool](b, `document.getElementById("main").dataset.events !== undefined`) {
-			t.Fatalf("%s: the trial is already over", state.name)
-		}
+		must.Need(t, browsertest.Eval[bool](b, `document.getElementById("main").dataset.events !== undefined`), "%s: the trial is already over", state.name)
 		over := `document.getElementById("main").dataset.events === undefined`
 		if state.name == "stopped" {
 			b.Wait(`document.querySelector("#progress").textContent.includes("Waiting for")`)
-			if answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/cancel", `{"reason":"submitted by mistake"}`, bearer(ines)...); answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusAccepted {
-				t.Fatal(answer.Status, doc)
-			}
+			answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/cancel", `{"reason":"submitted by mistake"}`, bearer(ines)...)
+			must.Need(t, answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusAccepted, "%v %v", answer.Status, doc)
 			over = `document.querySelector("#progress").textContent.includes("submitted by mistake")`
 		}
 		b.Wait(over)
@@ -243,9 +228,8 @@ func TestReviewerDecidesByKeyboard(t *testing.T) {
 		at := browsertest.Eval[string](b, "location.pathname")
 		if n == 0 {
 			ctrlEnter(b, "#reason") // nothing is chosen
-			if text := b.Text(".chosen"); text == "" || browsertest.Eval[string](b, "location.pathname") != at {
-				t.Fatalf("without a choice it says %q at %s", text, at)
-			}
+			text := b.Text(".chosen")
+			must.Need(t, text != "" && browsertest.Eval[string](b, "location.pathname") == at, "without a choice it says %q at %s", text, at)
 			browsertest.Eval[bool](b, `document.activeElement.blur(), true`)
 		}
 		key, want := "f", "unsafe_fail"
@@ -256,9 +240,8 @@ func TestReviewerDecidesByKeyboard(t *testing.T) {
 		for _, letter := range fmt.Sprintf("jfpno %d", n) {
 			b.Press(string(letter))
 		}
-		if is := browsertest.Eval[string](b, `document.querySelector('[aria-pressed="true"]').value + document.querySelector("#reason").value`); is != fmt.Sprintf("%sjfpno %d", want, n) {
-			t.Fatalf("case %d: %s", n, is)
-		}
+		is := browsertest.Eval[string](b, `document.querySelector('[aria-pressed="true"]').value + document.querySelector("#reason").value`)
+		must.Need(t, is == fmt.Sprintf("%sjfpno %d", want, n), "case %d: %s", n, is)
 		if n == 1 {
 			b.Screenshot("queue-deciding")
 		}
@@ -310,9 +293,8 @@ func TestFindInAConversation(t *testing.T) {
 	for _, want := range []string{"102 1 / 2", "302 2 / 2", "102 1 / 2"} {
 		settled(b)
 		b.Click(`.find [data-go="found"]`)
-		if got := browsertest.Eval[string](b, `document.querySelector(".message.here").id.slice(8) + " " + document.querySelector(".find [role=status]").textContent`); got != want {
-			t.Errorf("found %q, want %q", got, want)
-		}
+		got := browsertest.Eval[string](b, `document.querySelector(".message.here").id.slice(8) + " " + document.querySelector(".find [role=status]").textContent`)
+		must.Hold(t, got == want, "found %q, want %q", got, want)
 	}
 	settled(b)
 	if !browsertest.Eval[bool](b, `(() => { const at = document.querySelector(".message.here").getBoundingClientRect(); return at.bottom > 0 && at.top < innerHeight })()`) {
@@ -339,20 +321,15 @@ func TestPortalIsServed(t *testing.T) {
 	page, body := send(t, http.DefaultClient, "GET", r.URL+"/verify", "")
 	must.Equal(t, page.Header.Get("Content-Security-Policy"), portal.Policy)
 	for _, name := range []string{portal.ScriptName(), portal.StyleName()} {
-		if !bytes.Contains([]byte(body), []byte("/static/portal/"+name)) {
-			t.Errorf("the page does not name %s", name)
-		}
+		must.Hold(t, bytes.Contains([]byte(body), []byte("/static/portal/"+name)), "the page does not name %s", name)
 		answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/static/portal/"+name, "")
-		if !strings.Contains(answer.Header.Get("Cache-Control"), "immutable") {
-			t.Errorf("%s: %v", name, answer.Header)
-		}
+		must.Hold(t, strings.Contains(answer.Header.Get("Cache-Control"), "immutable"), "%s: %v", name, answer.Header)
 	}
 	again, _ := send(t, http.DefaultClient, "GET", r.URL+"/verify", "", "If-None-Match", page.Header.Get("ETag"))
 	must.Equal(t, again.StatusCode, http.StatusNotModified)
 	answer, file := send(t, http.DefaultClient, "GET", r.URL+"/verify.html", "")
-	if file != string(portal.File()) || !strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") {
-		t.Errorf("the file to download has %d bytes, %v", len(file), answer.Header)
-	}
+	must.Hold(t, file == string(portal.File()) && strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment"),
+		"the file to download has %d bytes, %v", len(file), answer.Header)
 	answers(t, http.StatusNotFound, http.DefaultClient, "GET", r.URL+"/static/portal/nothing.js", "")
 }
 
@@ -390,7 +367,6 @@ func TestServedPortalInABrowser(t *testing.T) {
 			t.Errorf("the page asked for %s", url)
 		}
 	}
-	if problems := b.Problems(); len(problems) > 0 {
-		t.Errorf("problems: %q", problems)
-	}
+	problems := b.Problems()
+	must.Hold(t, len(problems) <= 0, "problems: %q", problems)
 }

@@ -57,9 +57,7 @@ var (
 func severalForm(t *testing.T, page string) url.Values {
 	t.Helper()
 	form, key := formKey.FindStringSubmatch(page), keyOf.FindStringSubmatch(page)
-	if form == nil || key == nil {
-		t.Fatalf("the page has no form: %s", page)
-	}
+	must.Need(t, form != nil && key != nil, "the page has no form: %s", page)
 	values := url.Values{"form": {form[1]}, "key": {key[1]}, "decision": {"unsafe_fail"}, "reason": {"It told nobody.\r\nTwice."}}
 	for _, mark := range markOf.FindAllStringSubmatch(page, -1) {
 		values.Add("case", mark[1])
@@ -90,9 +88,8 @@ func TestSeveralDecisions(t *testing.T) {
 	form["case"] = []string{r.submission(t, sam, ids[0]).Verdict.Record, r.submission(t, sam, ids[2]).Verdict.Record}
 	for range 2 { // the answer may have been lost
 		page := shown(t, 200, "Done: 2, not done: 0", `value="`+unmarked+`"`)(mia.post(t, "/reviews", form))
-		if strings.Count(page, `name="case"`) != 1 || strings.Contains(page, "checked") || strings.Contains(page, "It told nobody.\n") {
-			t.Errorf("after all are decided, the page has other cases or keeps the form: %s", page)
-		}
+		must.Hold(t, strings.Count(page, `name="case"`) == 1 && !strings.Contains(page, "checked") && !strings.Contains(page, "It told nobody.\n"),
+			"after all are decided, the page has other cases or keeps the form: %s", page)
 	}
 	for n, id := range ids {
 		reviews := r.reviewsOf(t, id)
@@ -102,9 +99,8 @@ func TestSeveralDecisions(t *testing.T) {
 		}
 		must.Len(t, reviews, 1)
 		r.decidedBy(t, id, "mia", evidence.ApprovedWithModifications, "It told nobody.\nTwice.", `{"position":"unsafe_fail"}`)
-		if s := r.submission(t, sam, id); s.Outcome.Open || !s.Outcome.Failed() {
-			t.Errorf("%s: %+v", id, s.Outcome)
-		}
+		s := r.submission(t, sam, id)
+		must.Hold(t, !s.Outcome.Open && s.Outcome.Failed(), "%s: %+v", id, s.Outcome)
 	}
 }
 
@@ -141,13 +137,9 @@ func TestSeveralThatMovedOn(t *testing.T) {
 		for _, review := range r.reviewsOf(t, id) {
 			by = append(by, review.ReviewerID)
 		}
-		if strings.Join(by, " ") != want {
-			t.Errorf("%s is decided by %q, want %q", id, by, want)
-		}
+		must.Hold(t, strings.Join(by, " ") == want, "%s is decided by %q, want %q", id, by, want)
 	}
-	if strings.Contains(page, " checked") {
-		t.Error("a case that moved on is still marked")
-	}
+	must.Hold(t, !strings.Contains(page, " checked"), "a case that moved on is still marked")
 	again := severalForm(t, page) // what ben left open, as it is now
 	if answer, page = mia.post(t, "/reviews", again); len(again["case"]) != 1 || answer.StatusCode != 200 || !strings.Contains(page, "Done: 1, not done: 0") {
 		t.Errorf("%q: %s: %s", again["case"], answer.Status, page)
@@ -163,9 +155,7 @@ func (v *visitor) verdict(t *testing.T, id string) string {
 	t.Helper()
 	_, page := v.get(t, "/submissions/"+id)
 	match := regexp.MustCompile(`/reviews/([0-9a-f-]{36})`).FindStringSubmatch(page)
-	if match == nil {
-		t.Fatalf("the page of %s has no verdict", id)
-	}
+	must.Need(t, match != nil, "the page of %s has no verdict", id)
 	return match[1]
 }
 
@@ -195,21 +185,16 @@ func TestSeveralFormsThatDecideNothing(t *testing.T) {
 		form[c.field] = c.values
 		answer, page := mia.post(t, "/reviews", form)
 		shows(t, answer, html.UnescapeString(page), 422, c.says)
-		if c.field != "reason" && !strings.Contains(page, "It told nobody.\nTwice.") {
-			t.Errorf("%s %q: the page has lost the reason", c.field, c.values)
-		}
-		if c.field != "case" && strings.Count(page, " checked") != 2 {
-			t.Errorf("%s %q: the page has lost the marks", c.field, c.values)
-		}
+		must.Hold(t, c.field == "reason" || strings.Contains(page, "It told nobody.\nTwice."), "%s %q: the page has lost the reason", c.field, c.values)
+		must.Hold(t, c.field == "case" || strings.Count(page, " checked") == 2, "%s %q: the page has lost the marks", c.field, c.values)
 	}
 	good.Set("form", "another")
 	if answer, _ := mia.post(t, "/reviews", good); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("without the session's form key: %s", answer.Status)
 	}
 	for _, id := range ids {
-		if s := r.submission(t, sam, id); s.Reviews != 0 {
-			t.Errorf("%s: %d decisions", id, s.Reviews)
-		}
+		s := r.submission(t, sam, id)
+		must.Hold(t, s.Reviews == 0, "%s: %d decisions", id, s.Reviews)
 	}
 }
 
@@ -240,9 +225,8 @@ func TestSeveralLeftOpen(t *testing.T) {
 	shown(t, 200, "Done: 0, not done: 1", "there is nothing to reject", " checked")(mia.post(t, "/reviews", form))
 	at := "/reviews/" + form.Get("case")
 	shown(t, 422, "there is nothing to reject")(mia.post(t, at, form))
-	if s := r.submission(t, sam, ids[0]); s.Reviews != 0 {
-		t.Errorf("%d decisions", s.Reviews)
-	}
+	s := r.submission(t, sam, ids[0])
+	must.Hold(t, s.Reviews == 0, "%d decisions", s.Reviews)
 }
 
 // TestOnlyReviewersDecideOnTheDesk: an auditor, who sees the queue, gets no form, and an operator one that only says who has a case.
@@ -265,9 +249,8 @@ func TestSeveralByKeyboard(t *testing.T) {
 	b.Visit(r.URL + "/reviews")
 	fits := func(where string) {
 		t.Helper()
-		if w := browsertest.Eval[int](b, "document.documentElement.scrollWidth"); w > 360 {
-			t.Errorf("%s is %d pixels wide", where, w)
-		}
+		w := browsertest.Eval[int](b, "document.documentElement.scrollWidth")
+		must.Hold(t, w <= 360, "%s is %d pixels wide", where, w)
 	}
 	for _, lang := range []string{"ja", "ru", "en"} {
 		b.Dark(lang == "ru")
@@ -286,9 +269,8 @@ func TestSeveralByKeyboard(t *testing.T) {
 		b.Reach(`input[name="case"]:not(:checked)`)
 		b.Press(" ")
 	}
-	if n := browsertest.Eval[int](b, `document.querySelectorAll("input:checked").length`); n != 3 {
-		t.Fatalf("%d are marked", n)
-	}
+	n := browsertest.Eval[int](b, `document.querySelectorAll("input:checked").length`)
+	must.Need(t, n == 3, "%d are marked", n)
 	b.Screenshot("several-marked")
 	b.Press("p") // the focus is in a mark
 	for _, letter := range "pfjo told" {
@@ -308,22 +290,18 @@ func TestSeveralByKeyboard(t *testing.T) {
 	passed := 0
 	for _, id := range ids {
 		s := r.submission(t, sam, id)
-		if s.Outcome == nil || s.Outcome.Open || s.Outcome.Decision == nil || s.Outcome.Decision.Reviewer != "mia" {
-			t.Fatalf("%s: %+v", id, s.Outcome)
-		}
+		must.Need(t, s.Outcome != nil && !s.Outcome.Open && s.Outcome.Decision != nil && s.Outcome.Decision.Reviewer == "mia", "%s: %+v", id, s.Outcome)
 		want := "told nobody"
 		if s.Outcome.Passed() {
 			passed++
 			want = "pfjo told"
 		}
-		if reviews := r.reviewsOf(t, id); len(reviews) != 1 || string(reviews[0].Changes) != fmt.Sprintf("%q", want) {
-			t.Errorf("%s: %+v", id, reviews)
-		}
+		reviews := r.reviewsOf(t, id)
+		must.Hold(t, len(reviews) == 1 && string(reviews[0].Changes) == fmt.Sprintf("%q", want), "%s: %+v", id, reviews)
 	}
 	must.Equal(t, passed, 3)
-	if p := b.Problems(); len(p) > 0 {
-		t.Errorf("the pages have problems: %v", p)
-	}
+	p := b.Problems()
+	must.Hold(t, len(p) <= 0, "the pages have problems: %v", p)
 }
 
 // assign sends a request about who has a case.
@@ -340,9 +318,8 @@ func (r *running) has(t *testing.T, token, id string, want *api.Taken) {
 	var trials api.TrialList
 	for path, list := range map[string]any{"/v1/submissions": &submissions, "/v1/trials": &trials} {
 		answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(token)...)
-		if err := json.Unmarshal([]byte(doc), list); err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatal(answer.Status, doc, err)
-		}
+		err := json.Unmarshal([]byte(doc), list)
+		must.Need(t, err == nil && answer.StatusCode == http.StatusOK, "%v %v %v", answer.Status, doc, err)
 	}
 	for _, s := range submissions.Submissions {
 		if s.ID == id {
@@ -355,9 +332,8 @@ func (r *running) has(t *testing.T, token, id string, want *api.Taken) {
 		}
 	}
 	for where, got := range found {
-		if (got == nil) != (want == nil) || got != nil && (got.Since == "" || got.Reviewer != want.Reviewer || got.By != want.By || got.Reason != want.Reason) {
-			t.Errorf("%s: %+v, want %+v", where, got, want)
-		}
+		must.Hold(t, (got == nil) == (want == nil) && (got == nil || got.Since != "" && got.Reviewer == want.Reviewer && got.By == want.By && got.Reason == want.Reason),
+			"%s: %+v, want %+v", where, got, want)
 	}
 }
 
@@ -372,9 +348,7 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 		t.Helper()
 		answer, doc := r.assign(t, token, id, act, body)
 		problem(t, want)(answer, doc)
-		if !strings.Contains(doc, says) {
-			t.Errorf("%s %s does not say %q: %s", act, body, says, doc)
-		}
+		must.Hold(t, strings.Contains(doc, says), "%s %s does not say %q: %s", act, body, says, doc)
 	}
 	done := func(token, act, body string) {
 		t.Helper()
@@ -425,9 +399,7 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 	r.has(t, mia, id, nil)
 	refused(mia, "take", `{}`, api.ErrConflict, "does not wait for a person")
 	records, err := r.Installation.Ledger.Chain(t.Context(), operator.TrialsChain)
-	if err != nil || len(records) != 5 {
-		t.Errorf("the log has %d acts, %v", len(records), err)
-	}
+	must.Hold(t, err == nil && len(records) == 5, "the log has %d acts, %v", len(records), err)
 }
 
 // TestAssignmentOutlivesTheServer: who has a case is read from the log.
@@ -443,9 +415,8 @@ func TestAssignmentOutlivesTheServer(t *testing.T) {
 	ben := r.token(t, "ben", access.Reviewer)
 	var list api.Submissions
 	_, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions", "", bearer(ben)...)
-	if err := json.Unmarshal([]byte(doc), &list); err != nil || len(list.Submissions) != 1 {
-		t.Fatal(doc, err)
-	}
+	err := json.Unmarshal([]byte(doc), &list)
+	must.Need(t, err == nil && len(list.Submissions) == 1, "%v %v", doc, err)
 	r.has(t, ben, list.Submissions[0].ID, &api.Taken{Reviewer: "mia", By: "mia"})
 }
 
@@ -473,9 +444,8 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	first, second := r.submission(t, sam, ids[0]).Verdict.Record, r.submission(t, sam, ids[1]).Verdict.Record
 	act(mia, "", url.Values{"case": {first, second}, "decision": {"take"}}, "Done: 2, not done: 0", "taken by you")
 	for show, want := range map[string]int{"": 3, "?show=mine": 2, "?show=unassigned": 1} {
-		if got := listed(mia, show); got != want {
-			t.Errorf("mia sees %d with %q, want %d", got, show, want)
-		}
+		got := listed(mia, show)
+		must.Hold(t, got == want, "mia sees %d with %q, want %d", got, show, want)
 	}
 	shown(t, 200, "Nothing waits for a decision.")(ben.get(t, "/reviews?show=mine"))
 	shown(t, 200, `taken by <strong><bdi class="said" dir="auto">mia</bdi></strong>`)(ben.get(t, "/reviews"))
@@ -483,9 +453,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	act(ben, "", url.Values{"case": {first}, "decision": {"give_back"}}, "Done: 0, not done: 1", `"mia" has this case`)
 	act(mia, "", url.Values{"case": {second}, "decision": {"give_back"}, "show": {"mine"}}, "Done: 1, not done: 0", "given back")
 	page := act(olga, "?show=unassigned", url.Values{"decision": {"assign"}, "to": {"ben"}, "show": {"unassigned"}}, "Done: 1, not done: 0", `assigned to <bdi class="said" dir="auto">ben</bdi>`)
-	if strings.Contains(page, `name="case"`) {
-		t.Error("the filter is lost after the form")
-	}
+	must.Hold(t, !strings.Contains(page, `name="case"`), "the filter is lost after the form")
 	r.has(t, sam, ids[1], &api.Taken{Reviewer: "ben", By: "olga"})
 	act(olga, "", url.Values{"case": {first}, "decision": {"assign"}, "to": {"nobody"}}, "Done: 0, not done: 1", "field reviewer", `value="nobody"`)
 	_, page = olga.get(t, "/reviews")
@@ -506,9 +474,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 
 	third := r.submission(t, sam, ids[2]).Verdict.Record // ben has it, by his form
 	page = shown(t, 200, `taken by <strong><bdi class="said" dir="auto">ben</bdi></strong>`, `value="safe_pass"`)(mia.get(t, "/reviews/"+third))
-	if strings.Contains(page, `value="take"`) || strings.Contains(page, `value="give_back"`) {
-		t.Error("mia can take or give back what ben has")
-	}
+	must.Hold(t, !strings.Contains(page, `value="take"`) && !strings.Contains(page, `value="give_back"`), "mia can take or give back what ben has")
 	answer, _ = mia.fill(t, "/reviews/"+third, "/reviews/"+third, url.Values{"decision": {"take"}})
 	must.Equal(t, answer.StatusCode, http.StatusConflict)
 	for _, step := range []struct{ decision, then string }{{"give_back", "take"}, {"take", "give_back"}} {
@@ -537,9 +503,8 @@ func TestAssignmentByKeyboard(t *testing.T) {
 		b.Enter(`button[value="take"]`)
 		b.Wait(`document.querySelectorAll(".results > li").length === 1`)
 		r.has(t, sam, ids[0], &api.Taken{Reviewer: "mia", By: "mia"})
-		if w := browsertest.Eval[int](b, "document.documentElement.scrollWidth"); w > 360 {
-			t.Errorf("in %s the queue is %d pixels wide", lang, w)
-		}
+		w := browsertest.Eval[int](b, "document.documentElement.scrollWidth")
+		must.Hold(t, w <= 360, "in %s the queue is %d pixels wide", lang, w)
 		b.Screenshot("assignment-" + lang)
 		b.Enter(`a[href="/reviews?show=mine"]`)
 		b.Wait(`location.search === "?show=mine" && document.querySelectorAll('input[name="case"]').length === 1 && document.querySelector('a[aria-current="page"][href="/reviews?show=mine"]') !== null`)
@@ -550,7 +515,6 @@ func TestAssignmentByKeyboard(t *testing.T) {
 		r.has(t, sam, ids[0], nil)
 		b.Press(kb.Tab)
 	}
-	if p := b.Problems(); len(p) > 0 {
-		t.Errorf("the pages have problems: %v", p)
-	}
+	p := b.Problems()
+	must.Hold(t, len(p) <= 0, "the pages have problems: %v", p)
 }

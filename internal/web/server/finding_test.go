@@ -33,9 +33,8 @@ func found[T any](t *testing.T, h *house, path string, token string) T {
 	t.Helper()
 	var list T
 	answer, text := send(t, http.DefaultClient, "GET", h.URL+path, "", bearer(token)...)
-	if err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != 200 {
-		t.Fatal(path, answer.Status, text, err)
-	}
+	err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true))
+	must.Need(t, err == nil && answer.StatusCode == 200, "%v %v %v %v", path, answer.Status, text, err)
 	return list
 }
 
@@ -46,9 +45,8 @@ func TestFindShowsWhatMayBeRead(t *testing.T) {
 	other := h.token(t, "another", access.Agent)
 	said := strings.Replace(action, "logistics-agent-v1", "another", 1)
 	said = strings.Replace(said, "{", fmt.Sprintf(`{"context":{"note":%q},`, secret), 1)
-	if answer, text := send(t, http.DefaultClient, "POST", h.URL+"/v1/records", said, append(bearer(other), "Content-Type", "application/json")...); answer.StatusCode != 201 || !strings.Contains(text, secret) {
-		t.Fatal(answer.Status, text)
-	}
+	answer, text := send(t, http.DefaultClient, "POST", h.URL+"/v1/records", said, append(bearer(other), "Content-Type", "application/json")...)
+	must.Need(t, answer.StatusCode == 201 && strings.Contains(text, secret), "%v %v", answer.Status, text)
 	for _, path := range []string{"/v1/search?text=" + url.QueryEscape(secret), "/v1/search?actor=another"} {
 		for role, want := range map[access.Role]int{access.Agent: 0, access.Submitter: 0, access.Auditor: 1, access.Reviewer: 1, access.Operator: 1} {
 			if list := found[api.HitList](t, h, path, h.tokens[role]); len(list.Hits) != want || list.Next != "" || list.Index.Behind != 0 {
@@ -62,14 +60,12 @@ func TestFindShowsWhatMayBeRead(t *testing.T) {
 	stranger := h.token(t, "someone-else", access.Submitter)
 	for _, query := range []string{"", "?record=" + h.trial, "?text=parcel", "?agent=a", "?juror=jur", "?verdict=safe_pass", "?submitter=s"} {
 		list := found[api.TrialList](t, h, "/v1/trials"+query, stranger)
-		if len(list.Trials) != 0 || list.Counts.Total+list.Counts.NeedsPerson+len(list.Counts.Verdicts)+len(list.Counts.Outcomes) != 0 || list.Next != "" {
-			t.Errorf("%s: another submitter finds %+v", query, list)
-		}
+		must.Hold(t, len(list.Trials) == 0 && list.Counts.Total+list.Counts.NeedsPerson+len(list.Counts.Verdicts)+len(list.Counts.Outcomes) == 0 && list.Next == "",
+			"%s: another submitter finds %+v", query, list)
 	}
 	own, all := found[api.TrialList](t, h, "/v1/trials", h.tokens[access.Submitter]), found[api.TrialList](t, h, "/v1/trials", h.tokens[access.Auditor])
-	if own.Counts.Total == 0 || len(own.Trials) != own.Counts.Total || all.Counts.Total < own.Counts.Total || own.Trials[0].State == "" {
-		t.Errorf("own %+v, all %+v", own, all)
-	}
+	must.Hold(t, own.Counts.Total != 0 && len(own.Trials) == own.Counts.Total && all.Counts.Total >= own.Counts.Total && own.Trials[0].State != "",
+		"own %+v, all %+v", own, all)
 }
 
 // TestFindRefuses: a wrong value, and an unknown parameter, are named, with what there is.
@@ -82,9 +78,7 @@ func TestFindRefuses(t *testing.T) {
 	} {
 		text := problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", h.URL+query, "", bearer(h.tokens[access.Auditor])...))
 		for _, name := range names {
-			if !strings.Contains(text, name) {
-				t.Errorf("%.60s: %s does not name %q", query, text, name)
-			}
+			must.Hold(t, strings.Contains(text, name), "%.60s: %s does not name %q", query, text, name)
 		}
 	}
 	r := h.visit(t, "vera", access.Auditor)
@@ -98,9 +92,8 @@ func TestFindByPage(t *testing.T) {
 	shown(t, 200, "/submissions/"+h.trial, `<option value="oldest" selected>`, "/v1/trials.csv?")(v.get(t, "/trials?text=parcel&sort=oldest&verdict=&outcome=&agent=&from=&lang=en"))
 	shown(t, 200, "Подходящих разбирательств нет")(v.get(t, "/trials?agent=nobody-of-this-name&lang=ru"))
 	answer, _ := v.get(t, "/trials?a="+h.trial+"&b="+h.trial)
-	if to := answer.Header.Get("Location"); answer.StatusCode != http.StatusSeeOther || to != "/trials/"+h.trial+"/compare/"+h.trial {
-		t.Fatalf("%s to %q", answer.Status, to)
-	}
+	to := answer.Header.Get("Location")
+	must.Need(t, answer.StatusCode == http.StatusSeeOther && to == "/trials/"+h.trial+"/compare/"+h.trial, "%s to %q", answer.Status, to)
 	shown(t, 200, "Both judged the same evidence")(v.get(t, "/trials/"+h.trial+"/compare/"+h.trial+"?lang=en"))
 	answer, text := send(t, http.DefaultClient, "GET", h.URL+"/v1/trials.csv", "", bearer(h.tokens[access.Auditor])...)
 	if !strings.HasPrefix(text, "submitted,agent,outcome,") || !strings.Contains(text, h.trial) || !strings.Contains(answer.Header.Get("Content-Disposition"), "trials.csv") {
@@ -108,9 +101,7 @@ func TestFindByPage(t *testing.T) {
 	}
 	agent := found[api.TrialList](t, h, "/v1/trials?record="+h.trial, h.tokens[access.Auditor]).Trials[0].Agent
 	history := found[api.AgentHistory](t, h, "/v1/agents/"+url.PathEscape(agent)+"/history", h.tokens[access.Auditor])
-	if history.Measured == 0 || len(history.Jurors) == 0 || history.Trials.Counts.Total == 0 {
-		t.Errorf("%+v", history)
-	}
+	must.Hold(t, history.Measured != 0 && len(history.Jurors) != 0 && history.Trials.Counts.Total != 0, "%+v", history)
 	shown(t, 200, "Trials of this agent")(v.get(t, "/agents/logistics-agent-v1?lang=en"))
 }
 
@@ -121,15 +112,9 @@ func TestSearchByPage(t *testing.T) {
 	for role, finds := range map[access.Role]bool{access.Auditor: true, access.Operator: true, access.Reviewer: true, access.Submitter: false} {
 		v := h.visit(t, "person-"+string(role), role)
 		page := shown(t, 200, "Find records", `action="/search"`, `href="/search"`)(v.get(t, "/search?lang=en"))
-		if strings.Contains(page, `id="found-title"`) {
-			t.Errorf("%s: without a condition it lists records", role)
-		}
-		if strings.Contains(page, `href="/access"`) != (role == access.Operator) {
-			t.Errorf("%s: the link to who may do what", role)
-		}
-		if strings.Contains(page, `href="/reviews"`) != (role != access.Submitter) {
-			t.Errorf("%s: the link to the desk", role)
-		}
+		must.Hold(t, !strings.Contains(page, `id="found-title"`), "%s: without a condition it lists records", role)
+		must.Hold(t, strings.Contains(page, `href="/access"`) == (role == access.Operator), "%s: the link to who may do what", role)
+		must.Hold(t, strings.Contains(page, `href="/reviews"`) == (role != access.Submitter), "%s: the link to the desk", role)
 		page = shown(t, 200, `id="found-title"`)(v.get(t, "/search?text=&said=&action=&record="+h.said.Payload.RecordID))
 		if strings.Contains(page, `href="/records/`+h.said.Payload.RecordID+`"`) != finds {
 			t.Errorf("%s finds %t, want %t", role, !finds, finds)
@@ -144,15 +129,11 @@ func TestSearchByPage(t *testing.T) {
 	shown(t, 200, `value="parcel"`)(v.get(t, strings.ReplaceAll(next[1], "&amp;", "&")))
 	for query, names := range map[string]string{"text=a": "too short", "from=tomorrow&text=abc": "2026-01-31", "said=perhaps&text=abc": "true or false", "limit=0&text=abc": "1 to 500"} {
 		page := shown(t, 400, names, `action="/search"`)(v.get(t, "/search?"+query))
-		if strings.Contains(page, `id="found-title"`) {
-			t.Errorf("%s: a refused search looks like one that found nothing", query)
-		}
+		must.Hold(t, !strings.Contains(page, `id="found-title"`), "%s: a refused search looks like one that found nothing", query)
 	}
 	stranger := &visitor{h.running, browser(t)}
 	page = shown(t, 401, `name="next" value="/search?text=parcel"`)(stranger.get(t, "/search?text=parcel"))
-	if strings.Contains(page, `href="/search"`) {
-		t.Error("a stranger is shown the link to the search")
-	}
+	must.Hold(t, !strings.Contains(page, `href="/search"`), "a stranger is shown the link to the search")
 }
 
 // TestAgentIsPublished: strangers read what the log has of an agent once the operator has published it, and its records
@@ -180,9 +161,8 @@ func TestAgentPage(t *testing.T) {
 		t.Helper()
 		answer, text := send(t, http.DefaultClient, "GET", h.URL+"/v1/agents/logistics-agent-v1/reputation", "", ada...)
 		v = new(reputation.View)
-		if err := json.Unmarshal([]byte(text), v, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != 200 {
-			t.Fatal(answer.Status, err)
-		}
+		err := json.Unmarshal([]byte(text), v, json.RejectUnknownMembers(true))
+		must.Need(t, err == nil && answer.StatusCode == 200, "%v %v", answer.Status, err)
 		return v, text
 	}
 	another := bearer(h.token(t, "another", access.Agent))
@@ -191,13 +171,10 @@ func TestAgentPage(t *testing.T) {
 	}
 	other() // its key comes into the trust file
 	first, text := view()
-	if first.Identity.Name != "logistics-agent-v1" || first.Coverage.Known+int64(len(first.LeftOut)) == 0 || len(first.Completeness) != 1 {
-		t.Errorf("%s", text)
-	}
+	must.Hold(t, first.Identity.Name == "logistics-agent-v1" && first.Coverage.Known+int64(len(first.LeftOut)) != 0 && len(first.Completeness) == 1, "%s", text)
 	other()
-	if _, again := view(); again != text {
-		t.Errorf("a record of another agent changes the view:\n%s\n%s", text, again)
-	}
+	_, again := view()
+	must.Hold(t, again == text, "a record of another agent changes the view:\n%s\n%s", text, again)
 	post(t, h.URL+"/v1/records", action, bearer(h.tokens[access.Agent])...)
 	second, _ := view()
 	must.Equal(t, second.Completeness[0].Records.Total, first.Completeness[0].Records.Total+1)
@@ -211,27 +188,20 @@ func TestConductOfAgent(t *testing.T) {
 	ada := bearer(h.tokens[access.Auditor])
 	const path = "/v1/agents/logistics-agent-v1/conduct"
 	answer, text := send(t, http.DefaultClient, "GET", h.URL+path, "", ada...)
-	if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "application/x-ndjson" || !strings.HasSuffix(text, "\n") {
-		t.Fatal(answer.Status, answer.Header, text)
-	}
+	must.Need(t, answer.StatusCode == 200 && answer.Header.Get("Content-Type") == "application/x-ndjson" && strings.HasSuffix(text, "\n"),
+		"%v %v %v", answer.Status, answer.Header, text)
 	by := must.Get(h.Installation.Trust(t.Context()))(t)
 	found := false
 	for line := range strings.Lines(text) {
 		report, err := verify.File([]byte(line), verify.Options{Trust: by})
-		if err != nil || report.Records == 0 || report.Log == nil || report.Log.Origin != h.Installation.Ledger.Origin() {
-			t.Errorf("%v, %+v", err, report)
-		}
+		must.Hold(t, err == nil && report.Records != 0 && report.Log != nil && report.Log.Origin == h.Installation.Ledger.Origin(), "%v, %+v", err, report)
 		found = found || strings.Contains(line, h.said.Payload.RecordID)
 	}
-	if !found {
-		t.Errorf("the agent's record is not in it: %s", text)
-	}
+	must.Hold(t, found, "the agent's record is not in it: %s", text)
 	size := must.Get(h.Installation.Ledger.Size(t.Context()))(t)
 	for query, want := range map[string]int{"?size=0": 200, "?size=-1": 400, "?size=": 200, "?size=x": 400, fmt.Sprintf("?size=%d", size+1000): 400, "?ca=x": 400} {
 		answer, text := send(t, http.DefaultClient, "GET", h.URL+path+query, "", ada...)
-		if answer.StatusCode != want || query == "?size=0" && text != "" {
-			t.Errorf("%s: %s %s", query, answer.Status, text)
-		}
+		must.Hold(t, answer.StatusCode == want && (query != "?size=0" || text == ""), "%s: %s %s", query, answer.Status, text)
 	}
 	if answer, text := send(t, http.DefaultClient, "HEAD", h.URL+path, "", ada...); answer.StatusCode != 200 || text != "" {
 		t.Error(answer.Status, text)
@@ -267,9 +237,8 @@ func (r *running) tell(t testing.TB, e *observed.Event) {
 	p := must.Get(e.Payload("gate", evidence.FormatTime(time.Now()), "recorder/gate"))(t)
 	draft := must.Get(evidence.NewDraft(p))(t)
 	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
-	if _, err := log.Seal(t.Context(), draft); err != nil {
-		t.Fatal(err)
-	}
+	_, err := log.Seal(t.Context(), draft)
+	must.Need(t, err == nil, "%v", err)
 }
 
 func recordingAddress(chain string) string { return "/recordings/" + url.PathEscape(chain) }
@@ -287,21 +256,17 @@ func TestRecordingsOverTheAPI(t *testing.T) {
 	read := func(path string, into any) {
 		t.Helper()
 		answer, text := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(auditor)...)
-		if err := json.Unmarshal([]byte(text), into, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != 200 {
-			t.Fatal(path, answer.Status, text, err)
-		}
+		err := json.Unmarshal([]byte(text), into, json.RejectUnknownMembers(true))
+		must.Need(t, err == nil && answer.StatusCode == 200, "%v %v %v %v", path, answer.Status, text, err)
 	}
 	var list api.Recordings
 	read("/v1/recordings?agent=COUR&limit=1", &list)
-	if len(list.Recordings) != 1 || list.Recordings[0].Chain != "recorded/courier/2" || list.Next == "" {
-		t.Fatalf("%+v", list)
-	}
+	must.Need(t, len(list.Recordings) == 1 && list.Recordings[0].Chain == "recorded/courier/2" && list.Next != "", "%+v", list)
 	after := list.Next
 	list = api.Recordings{}
 	read("/v1/recordings?agent=COUR&limit=1&after="+after, &list)
-	if len(list.Recordings) != 1 || list.Recordings[0].Chain != chain || list.Recordings[0].Calls != 3 || len(list.Recordings[0].Trials) != 0 {
-		t.Fatalf("%+v", list)
-	}
+	must.Need(t, len(list.Recordings) == 1 && list.Recordings[0].Chain == chain && list.Recordings[0].Calls == 3 && len(list.Recordings[0].Trials) == 0,
+		"%+v", list)
 	var part server.RecordedChain
 	read("/v1"+recordingAddress(chain)+"?from=2&limit=1", &part)
 	if part.From != 2 || part.Next != 3 || part.Records != 3 || len(part.Steps) != 1 || len(part.Steps[0].Messages) != 2 || part.Steps[0].Messages[0].Text != "Where is parcel 1?" {
@@ -321,9 +286,8 @@ func TestRecordingsOverTheAPI(t *testing.T) {
 	r.await(t, operator, id, api.Over)
 	list = api.Recordings{}
 	read("/v1/recordings?agent=courier", &list)
-	if tried := list.Recordings[1].Trials; len(tried) != 1 || tried[0].ID != id || tried[0].Outcome == "" || tried[0].State != api.Over {
-		t.Errorf("%+v", tried)
-	}
+	tried := list.Recordings[1].Trials
+	must.Hold(t, len(tried) == 1 && tried[0].ID == id && tried[0].Outcome != "" && tried[0].State == api.Over, "%+v", tried)
 	_, court := send(t, http.DefaultClient, "GET", r.URL+"/submissions/"+id, "", bearer(auditor)...)
 	must.Contain(t, court, "Where is parcel 2?", `href="`+recordingAddress(chain)+`"`)
 }
@@ -337,9 +301,7 @@ func TestRecordingBehind(t *testing.T) {
 	auditor := r.token(t, "ada", access.Auditor)
 	_, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress(chain), "", bearer(auditor)...)
 	must.Contain(t, text, "parcel 1")
-	if strings.Contains(text, behind) {
-		t.Error(text)
-	}
+	must.Hold(t, !strings.Contains(text, behind), "%v", text)
 	db := must.Get(sqlitefile.Open(path))(t)
 	defer db.Close()
 	busy := must.Get(db.BeginTx(t.Context(), nil))(t)
@@ -389,14 +351,11 @@ func TestPublishedRecording(t *testing.T) {
 		if answer.StatusCode != 200 || strings.Contains(text, "secret") || strings.Contains(text, stopped) || strings.Contains(text, "asked to") || !strings.Contains(text, "courier") {
 			t.Errorf("%s: %s %s", at, answer.Status, text)
 		}
-		if at == "" && !strings.Contains(text, "sealed apart, and are not shown here") {
-			t.Error("the page does not say that texts are not shown")
-		}
+		must.Hold(t, at != "" || strings.Contains(text, "sealed apart, and are not shown here"), "the page does not say that texts are not shown")
 		one, said := send(t, http.DefaultClient, "GET", r.URL+at+recordingAddress("recorded/courier/shut"), "")
 		other, told := send(t, http.DefaultClient, "GET", r.URL+at+recordingAddress("recorded/courier/none"), "")
-		if one.StatusCode != 401 || other.StatusCode != 401 || strings.ReplaceAll(said, "shut", "none") != told {
-			t.Errorf("%s: a private chain: %s, none: %s", at, one.Status, other.Status)
-		}
+		must.Hold(t, one.StatusCode == 401 && other.StatusCode == 401 && strings.ReplaceAll(said, "shut", "none") == told,
+			"%s: a private chain: %s, none: %s", at, one.Status, other.Status)
 	}
 }
 
@@ -415,9 +374,7 @@ func TestRecordingsLive(t *testing.T) {
 		r.record(t, chain, spokenCall(t, 2+i, question, "On its way."))
 		want := []string{fmt.Sprintf("%d acts", 2+i), question}[i]
 		b.Wait(`document.body.textContent.includes("` + want + `")`)
-		if !browsertest.Eval[bool](b, `window.before === document.querySelector(".entry, .act")`) {
-			t.Errorf("%s: what was there was replaced", path)
-		}
+		must.Hold(t, browsertest.Eval[bool](b, `window.before === document.querySelector(".entry, .act")`), "%s: what was there was replaced", path)
 		const whole = `document.querySelectorAll("input[name=key]").forEach((k) => k.setAttribute("value", "")), document.title + document.getElementById("main").outerHTML`
 		grown := browsertest.Eval[string](b, whole)
 		b.Visit(r.URL + path)
@@ -458,9 +415,7 @@ func TestErasedRecording(t *testing.T) {
 	show := func() string {
 		t.Helper()
 		answer, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress(chain), "", bearer(ada)...)
-		if answer.StatusCode != 200 {
-			t.Fatal(answer.Status, text)
-		}
+		must.Need(t, answer.StatusCode == 200, "%v %v", answer.Status, text)
 		return text
 	}
 	if text := show(); !strings.Contains(text, "my name is Quillon") || strings.Contains(text, "erased") {
@@ -485,9 +440,8 @@ func TestHostileChains(t *testing.T) {
 	r.enter(t, b, "ines")
 	for _, path := range []string{"/recordings", recordingAddress(chain), recordingAddress(chain) + "/acts/1", "/search?actor=" + url.QueryEscape(evil.Agent)} {
 		b.Visit(r.URL + path)
-		if got := browsertest.Eval[string](b, `document.querySelectorAll("main img, main script").length + " " + document.body.textContent.includes("onerror=canary()")`); got != "0 true" {
-			t.Errorf("%s: %s", path, got)
-		}
+		got := browsertest.Eval[string](b, `document.querySelectorAll("main img, main script").length + " " + document.body.textContent.includes("onerror=canary()")`)
+		must.Hold(t, got == "0 true", "%s: %s", path, got)
 	}
 	for _, problem := range b.Problems() {
 		t.Error(problem)

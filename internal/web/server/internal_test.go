@@ -39,15 +39,10 @@ func FuzzBody(f *testing.F) {
 	f.Add([]byte(strings.Repeat("[", 200) + strings.Repeat("]", 200)))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		got, err := readBody(httptest.NewRequest("POST", "/", bytes.NewReader(doc)))
-		if err == nil && !bytes.Equal(got, doc) {
-			t.Fatalf("read %q of %q", got, doc)
-		}
-		if _, refused := evidence.Canonical(doc); refused == nil && err != nil {
-			t.Fatalf("%q has a canonical form: %v", doc, err)
-		}
-		if err != nil && !errors.Is(err, api.ErrInvalid) && !errors.Is(err, api.ErrMalformed) {
-			t.Fatal(err)
-		}
+		must.Need(t, err != nil || bytes.Equal(got, doc), "read %q of %q", got, doc)
+		_, refused := evidence.Canonical(doc)
+		must.Need(t, refused != nil || err == nil, "%q has a canonical form: %v", doc, err)
+		must.Need(t, err == nil || errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrMalformed), "%v", err)
 	})
 }
 
@@ -60,9 +55,7 @@ func TestDeepestBody(t *testing.T) {
 		`"\\"` + strings.Repeat("[", evidence.MaxDepth+1):                                   false,
 	} {
 		_, err := io.ReadAll(shallowReader(strings.NewReader(text)))
-		if (err == nil) != good {
-			t.Errorf("%.20s: %v", text, err)
-		}
+		must.Hold(t, (err == nil) == good, "%.20s: %v", text, err)
 	}
 }
 
@@ -90,18 +83,13 @@ func TestCompressed(t *testing.T) {
 				continue
 			}
 			if want {
-				if len(body) > len(long)/20 {
-					t.Errorf("%s: %d bytes of %d", kind, len(body), len(long))
-				}
+				must.Hold(t, len(body) <= len(long)/20, "%s: %d bytes of %d", kind, len(body), len(long))
 				z := must.Get(gzip.NewReader(bytes.NewReader(body)))(t)
 				body = must.Get(io.ReadAll(z))(t)
 			}
-			if string(body) != long {
-				t.Errorf("%s for a client that takes %q: another body", kind, takes)
-			}
-			if packed && !strings.Contains(strings.Join(w.Header().Values("Vary"), ","), "Accept-Encoding") {
-				t.Errorf("%s: caches are not told that the body depends on Accept-Encoding", kind)
-			}
+			must.Hold(t, string(body) == long, "%s for a client that takes %q: another body", kind, takes)
+			must.Hold(t, !packed || strings.Contains(strings.Join(w.Header().Values("Vary"), ","), "Accept-Encoding"),
+				"%s: caches are not told that the body depends on Accept-Encoding", kind)
 		}
 	}
 }
@@ -123,9 +111,8 @@ func TestCompressedStreams(t *testing.T) {
 	answer := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 	defer answer.Body.Close()
 	first := make([]byte, len("data: 1\n\n"))
-	if _, err := io.ReadFull(answer.Body, first); err != nil || string(first) != "data: 1\n\n" {
-		t.Errorf("%q, %v", first, err)
-	}
+	_, err := io.ReadFull(answer.Body, first)
+	must.Hold(t, err == nil && string(first) == "data: 1\n\n", "%q, %v", first, err)
 }
 
 // TestCrowdsOfStrangers: callers without a token, from many addresses, do not shut out a caller with a token. Their
@@ -150,9 +137,7 @@ func TestCrowdsOfStrangers(t *testing.T) {
 	}
 	now = now.Add(time.Second)
 	l.sweep(now)
-	if l.callers["one address more"] == nil {
-		t.Error("an address was forgotten before its allowance was full again")
-	}
+	must.Hold(t, l.callers["one address more"] != nil, "an address was forgotten before its allowance was full again")
 	now = now.Add(-time.Hour)
 	must.Want(t, l.Allow("a clock that went back", true), nil)
 }
@@ -160,9 +145,8 @@ func TestCrowdsOfStrangers(t *testing.T) {
 // TestProblemsOfExpired: a deleted record gives another status than a missing one.
 func TestProblemsOfExpired(t *testing.T) {
 	for err, want := range map[error]int{ledger.ErrExpired: http.StatusGone, ledger.ErrNotFound: http.StatusNotFound} {
-		if p := problemOf(fmt.Errorf("reading record r: %w", err)); p.Status != want || p.Detail == "" {
-			t.Errorf("%v: %+v, want %d", err, p, want)
-		}
+		p := problemOf(fmt.Errorf("reading record r: %w", err))
+		must.Hold(t, p.Status == want && p.Detail != "", "%v: %+v, want %d", err, p, want)
 	}
 }
 
@@ -170,9 +154,8 @@ func TestProblemsOfExpired(t *testing.T) {
 func TestOwnPath(t *testing.T) {
 	for next, want := range map[string]string{"": "/", "/reviews": "/reviews", "/records/x?lang=ja": "/records/x?lang=ja", "https://elsewhere.example": "/",
 		"//elsewhere.example": "/", `/\elsewhere.example`: "/", "javascript:alert(1)": "/", "reviews": "/", "/\t/elsewhere.example": "/", "/%": "/"} {
-		if got := ownPath(next); got != want {
-			t.Errorf("ownPath(%q) = %q, want %q", next, got, want)
-		}
+		got := ownPath(next)
+		must.Hold(t, got == want, "ownPath(%q) = %q, want %q", next, got, want)
 	}
 }
 
@@ -183,13 +166,11 @@ func TestHeld(t *testing.T) {
 	for range 10_000 {
 		sum += h.more(r, false)
 	}
-	if most := int64(observed.MaxWindow + 4*401<<10); sum != most {
-		t.Errorf("10,000 calls take %d bytes, want %d", sum, most)
-	}
+	most := int64(observed.MaxWindow + 4*401<<10)
+	must.Hold(t, sum == most, "10,000 calls take %d bytes, want %d", sum, most)
 	r.Payload.Observed.Request.Bytes = 1 << 50
-	if more := (&held{}).more(r, true); more > observed.MaxWindow+8*observed.MaxKept {
-		t.Errorf("a call that states very many bytes takes %d", more)
-	}
+	more := (&held{}).more(r, true)
+	must.Hold(t, more <= observed.MaxWindow+8*observed.MaxKept, "a call that states very many bytes takes %d", more)
 	must.Equal(t, (&held{}).more(&evidence.Record{}, true), 0)
 }
 
@@ -303,18 +284,14 @@ func TestSeatsAreMeasured(t *testing.T) {
 		Settings: jury.Settings{Seats: []jury.Seat{{Model: "small"}, {Model: "large"}}, Judge: &jury.Seat{Model: "large"}}})
 	for _, juror := range append(c.Jurors, c.Judge) {
 		_, err := juror.Answer(t.Context(), jury.Brief{})
-		if (err != nil) != errors.Is(err, jury.ErrBlocked) {
-			t.Error(err)
-		}
+		must.Hold(t, (err != nil) == errors.Is(err, jury.ErrBlocked), "%v", err)
 	}
 	want(t, everything(quiet(), trials), map[string]float64{"jurat_juror_answer_seconds model=small": 1, "jurat_juror_answer_seconds model=large": 2,
 		"jurat_juror_cost_dollars_total model=small": 0.05, "jurat_juror_cost_dollars_total model=large": 0.1})
 	for i := range 3 * mostModels {
 		trials.Seated(trial.Config{Jurors: []jury.Juror{payer{}}, Settings: jury.Settings{Seats: []jury.Seat{{Model: fmt.Sprint("model ", i)}}}})
 	}
-	if len(trials.models) > mostModels+1 {
-		t.Errorf("the label model has %d values", len(trials.models))
-	}
+	must.Hold(t, len(trials.models) <= mostModels+1, "the label model has %d values", len(trials.models))
 }
 
 var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
@@ -328,9 +305,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	go func() { m.registry.Describe(all); close(all) }()
 	for desc := range all {
 		match := described.FindStringSubmatch(desc.String())
-		if match == nil {
-			t.Fatal(desc)
-		}
+		must.Need(t, match != nil, "%v", desc)
 		if strings.HasPrefix(match[1], "jurat_") {
 			labels := strings.Split(match[2], ",")
 			exported[match[1]] = strings.Join(labels, ", ")
@@ -341,13 +316,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(jurat_[a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| [^|]+ \\|$").FindAllStringSubmatch(string(doc), -1) {
 		documented[row[1]], kinds[row[1]] = strings.ReplaceAll(strings.TrimSpace(row[3]), "`", ""), row[2]
 	}
-	if len(exported) < 20 {
-		t.Fatalf("%d metrics", len(exported))
-	}
+	must.Need(t, len(exported) >= 20, "%d metrics", len(exported))
 	must.Equal(t, cmp.Diff(exported, documented), "")
 	for name, kind := range kinds {
-		if is := slices.Contains([]string{"jurat_http_request_seconds", "jurat_juror_answer_seconds"}, name); strings.HasSuffix(name, "_total") != (kind == "counter") || is != (kind == "histogram") {
-			t.Errorf("%s is documented as a %s", name, kind)
-		}
+		is := slices.Contains([]string{"jurat_http_request_seconds", "jurat_juror_answer_seconds"}, name)
+		must.Hold(t, strings.HasSuffix(name, "_total") == (kind == "counter") && is == (kind == "histogram"), "%s is documented as a %s", name, kind)
 	}
 }

@@ -32,9 +32,8 @@ import (
 func description(t *testing.T, r *running) (doc map[string]any, text string) {
 	t.Helper()
 	answer, text := send(t, http.DefaultClient, "GET", r.URL+"/openapi.json", "")
-	if err := json.Unmarshal([]byte(text), &doc); err != nil || answer.StatusCode != 200 {
-		t.Fatal(answer.Status, err)
-	}
+	err := json.Unmarshal([]byte(text), &doc)
+	must.Need(t, err == nil && answer.StatusCode == 200, "%v %v", answer.Status, err)
 	return doc, text
 }
 
@@ -50,18 +49,12 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		}
 	}
 	routes := r.Routes()
-	if len(ids) != len(routes) || count != len(routes) {
-		t.Errorf("%d operations with %d ids, for %d routes", count, len(ids), len(routes))
-	}
+	must.Hold(t, len(ids) == len(routes) && count == len(routes), "%d operations with %d ids, for %d routes", count, len(ids), len(routes))
 	for _, route := range routes {
 		path := regexp.MustCompile(`\.\.\.|\{\$\}`).ReplaceAllString(route.Pattern(), "")
 		item, ok := paths[path].(map[string]any)
-		if !ok || item[strings.ToLower(route.Method())] == nil {
-			t.Errorf("%s is not described", route.Name)
-		}
-		if route.Kind == server.API && route.Summary == "" {
-			t.Errorf("%s: nothing says what it is", route.Name)
-		}
+		must.Hold(t, ok && item[strings.ToLower(route.Method())] != nil, "%s is not described", route.Name)
+		must.Hold(t, route.Kind != server.API || route.Summary != "", "%s: nothing says what it is", route.Name)
 	}
 }
 
@@ -100,9 +93,7 @@ func TestMediaAreAsDescribed(t *testing.T) {
 func TestReferencesResolve(t *testing.T) {
 	doc, text := description(t, start(t, nil))
 	references := regexp.MustCompile(`"\$ref": ?"#/([^"]+)"`).FindAllStringSubmatch(text, -1)
-	if len(references) < 10 {
-		t.Fatalf("%d references", len(references))
-	}
+	must.Need(t, len(references) >= 10, "%d references", len(references))
 	for _, match := range references {
 		var at any = doc
 		for part := range strings.SplitSeq(match[1], "/") {
@@ -156,22 +147,17 @@ func TestSchemasAreWhatTravels(t *testing.T) {
 			}
 		}
 	}
-	if len(values) < 4 {
-		t.Fatalf("%d types", len(values))
-	}
+	must.Need(t, len(values) >= 4, "%d types", len(values))
 	for _, value := range values {
 		written := must.Get(json.Marshal(filled(reflect.TypeOf(value)).Interface()))(t)
 		name := reflect.TypeOf(value).Name()
-		if diff := cmp.Diff(membersIn(t, written), described(schemas, name)); diff != "" {
-			t.Errorf("%s (-written +described):\n%s", name, diff)
-		}
+		diff := cmp.Diff(membersIn(t, written), described(schemas, name))
+		must.Hold(t, diff == "", "%s (-written +described):\n%s", name, diff)
 	}
 	token := r.token(t, "logistics-agent-v1", access.Agent)
 	_, record := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, "Authorization", "Bearer "+token)
 	for _, member := range membersIn(t, []byte(record)) {
-		if !slices.Contains(described(schemas, "Record"), member) {
-			t.Errorf("a record has %s, which is not described", member)
-		}
+		must.Hold(t, slices.Contains(described(schemas, "Record"), member), "a record has %s, which is not described", member)
 	}
 }
 
@@ -192,9 +178,8 @@ func TestWhatMayBeNull(t *testing.T) {
 		}
 		delete(submission, name)
 	}
-	if _, there := submission["verdict"]; there || len(submission) == 0 {
-		t.Errorf("%v", submission)
-	}
+	_, there := submission["verdict"]
+	must.Hold(t, !there && len(submission) != 0, "%v", submission)
 }
 
 func membersIn(t *testing.T, doc []byte) []string {
@@ -215,9 +200,8 @@ func judgeOf(t *testing.T, program string) string {
 	t.Helper()
 	folder := os.Getenv("JURAT_TEST_OPENAPI")
 	if folder == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("JURAT_TEST_OPENAPI names no folder with @redocly/cli, openapi-typescript and typescript: scripts/test installs them")
-		}
+		must.Need(t, os.Getenv("CI") != "true",
+			"JURAT_TEST_OPENAPI names no folder with @redocly/cli, openapi-typescript and typescript: scripts/test installs them")
 		t.Skip("JURAT_TEST_OPENAPI names no folder with @redocly/cli, openapi-typescript and typescript: scripts/test installs them")
 	}
 	return filepath.Join(folder, "node_modules", ".bin", program)
@@ -245,9 +229,7 @@ func TestDescriptionPassesTheLinter(t *testing.T) {
 	must.Do(t, lint(t, doc))
 	content := at(t, doc, "paths", "/v1/records/{id}/reviews", "post", "requestBody", "content", "application/json")
 	content["example"].(map[string]any)["approval_status"] = "perhaps"
-	if lint(t, doc) == nil {
-		t.Error("the linter takes an example that the schema refuses")
-	}
+	must.Hold(t, lint(t, doc) != nil, "the linter takes an example that the schema refuses")
 }
 
 // at walks through objects.
@@ -285,9 +267,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		operation := at(t, doc, "paths", route.Pattern(), strings.ToLower(route.Method()))
 		response, described := operation["responses"].(map[string]any)[strconv.Itoa(answer.StatusCode)].(map[string]any)
 		var value any
-		if err := json.Unmarshal([]byte(body), &value); err != nil {
-			t.Fatal(route.Name, err)
-		}
+		err := json.Unmarshal([]byte(body), &value)
+		must.Need(t, err == nil, "%v %v", route.Name, err)
 		if !described { // a trial that is over cannot go on, and this server has no CA
 			problems[strconv.Itoa(len(problems))] = map[string]any{"summary": route.Name, "value": value}
 			continue
@@ -295,9 +276,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		at(t, response, "content", "application/json")["example"] = value
 		given++
 	}
-	if given < 12 || len(problems) == 0 {
-		t.Fatalf("%d answers, and %d problems", given, len(problems))
-	}
+	must.Need(t, given >= 12 && len(problems) != 0, "%d answers, and %d problems", given, len(problems))
 	problem := at(t, doc, "components", "responses", "Problem", "content", api.ProblemMediaType)
 	delete(problem, "example")
 	problem["examples"] = problems
@@ -330,17 +309,14 @@ func TestExamplesAreTaken(t *testing.T) {
 			return string(must.Get(json.Marshal(example))(t))
 		}
 		answer, text := send(t, http.DefaultClient, route.Method(), h.URL+path, body(), who...)
-		if answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnprocessableEntity || answer.StatusCode >= 500 {
-			t.Errorf("%s: the example is refused: %s %s", route.Name, answer.Status, text)
-		}
+		must.Hold(t, answer.StatusCode != http.StatusBadRequest && answer.StatusCode != http.StatusUnprocessableEntity && answer.StatusCode < 500,
+			"%s: the example is refused: %s %s", route.Name, answer.Status, text)
 		example["agent_idd"] = "x"
 		if answer, text := send(t, http.DefaultClient, route.Method(), h.URL+path, body(), who...); answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "agent_idd") {
 			t.Errorf("%s: a member that is not described gets %s %s", route.Name, answer.Status, text)
 		}
 	}
-	if sent < 7 {
-		t.Errorf("%d routes take a body", sent)
-	}
+	must.Hold(t, sent >= 7, "%d routes take a body", sent)
 }
 
 // TestNothingElseIsDescribed: each described operation is a route, and each described parameter is one of the route.
@@ -354,9 +330,7 @@ func TestNothingElseIsDescribed(t *testing.T) {
 	for path, item := range doc["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
 			route, there := routes[strings.ToUpper(method)+" "+path]
-			if !there {
-				t.Errorf("%s %s is described, and no route", method, path)
-			}
+			must.Hold(t, there, "%s %s is described, and no route", method, path)
 			if responses := operation.(map[string]any)["responses"].(map[string]any); len(responses) < 3 {
 				t.Errorf("%s: responses %v", route.Name, slices.Sorted(maps.Keys(responses)))
 			}
@@ -376,9 +350,7 @@ func TestEnumerations(t *testing.T) {
 			}
 		}
 	}
-	if len(reached) < 40 {
-		t.Fatalf("%d types travel", len(reached))
-	}
+	must.Need(t, len(reached) >= 40, "%d types travel", len(reached))
 	for is := range reached {
 		if is.Kind() != reflect.String || !strings.HasPrefix(is.PkgPath(), "jurat/") {
 			continue
@@ -388,9 +360,7 @@ func TestEnumerations(t *testing.T) {
 			continue
 		}
 		got := slices.Sorted(slices.Values(described[is]))
-		if !slices.Equal(got, want) {
-			t.Errorf("%v: the description has %q, the constants are %q", is, got, want)
-		}
+		must.Hold(t, slices.Equal(got, want), "%v: the description has %q, the constants are %q", is, got, want)
 	}
 }
 
@@ -470,8 +440,7 @@ export const unknown: components["schemas"]["Position"] = "perhaps";
 		if c.Dir = dir; c.Err != nil {
 			t.Fatal(c.Err)
 		}
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", c.Args, err, out)
-		}
+		out, err := c.CombinedOutput()
+		must.Need(t, err == nil, "%v: %v\n%s", c.Args, err, out)
 	}
 }

@@ -43,9 +43,8 @@ func decideAgainst(t *testing.T) *decidedTrial {
 	d.trial = d.submit(t, sam, strings.Replace(parcelCase, "Parcel agent", names[access.Agent], 1)).ID
 	d.await(t, sam, d.trial, "over")
 	d.mia, d.judgment = d.visit(t, "mia", access.Reviewer), d.submission(t, sam, d.trial).Verdict.Record
-	if answer, page := d.mia.fill(t, "/reviews/"+d.judgment, "/reviews/"+d.judgment, url.Values{"decision": {"unsafe_fail"}, "reason": {"It told nobody."}}); answer.StatusCode != http.StatusSeeOther {
-		t.Fatalf("%s: %s", answer.Status, page)
-	}
+	answer, page := d.mia.fill(t, "/reviews/"+d.judgment, "/reviews/"+d.judgment, url.Values{"decision": {"unsafe_fail"}, "reason": {"It told nobody."}})
+	must.Need(t, answer.StatusCode == http.StatusSeeOther, "%s: %s", answer.Status, page)
 	d.file = d.asked(t, "/v1/submissions/"+d.trial+"/case", access.Auditor)
 	trusted := must.Get(d.Installation.Trust(t.Context()))(t)
 	var err error
@@ -58,9 +57,7 @@ func decideAgainst(t *testing.T) *decidedTrial {
 func (d *decidedTrial) asked(t *testing.T, path string, role access.Role) string {
 	t.Helper()
 	answer, doc := send(t, http.DefaultClient, "GET", d.URL+path, "", bearer(d.tokens[role])...)
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s: %s", path, answer.Status, doc)
-	}
+	must.Need(t, answer.StatusCode == http.StatusOK, "%s: %s: %s", path, answer.Status, doc)
 	return doc
 }
 
@@ -137,9 +134,8 @@ func (d *decidedTrial) portal(l words.Lang) func(*testing.T) string {
 		trusted := d.asked(t, "/v1/trust", access.Auditor)
 		v := &visit.Visit{Now: time.Now}
 		sources := []visit.Source{{Name: "case.jurat", Size: int64(len(d.file)), From: strings.NewReader(d.file)}, {Name: "trust.json", Size: int64(len(trusted)), From: strings.NewReader(trusted)}}
-		if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
-			t.Fatal(err)
-		}
+		_, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources)
+		must.Need(t, err == nil, "%v", err)
 		view := must.Get(v.View(0, l))(t)
 		return view.Came
 	}
@@ -301,18 +297,14 @@ func (o *opened) listen(t *testing.T, path string, header []string) (status int,
 		given.Set(header[i], header[i+1])
 	}
 	c, answer, err := websocket.Dial(t.Context(), o.URL+path, &websocket.DialOptions{HTTPHeader: given})
-	if err != nil {
-		t.Fatal(path, err)
-	}
+	must.Need(t, err == nil, "%v %v", path, err)
 	defer c.CloseNow()
 	for {
 		_, doc, err := c.Read(t.Context())
 		if websocket.CloseStatus(err) == websocket.StatusNormalClosure && text != "" {
 			return answer.StatusCode, text
 		}
-		if err != nil {
-			t.Fatal(path, err)
-		}
+		must.Need(t, err == nil, "%v %v", path, err)
 		text += string(doc)
 	}
 }
@@ -329,9 +321,7 @@ func TestEveryPublicRouteIsADoor(t *testing.T) {
 		among[bare(pattern)] = true
 	}
 	for _, route := range o.Routes() {
-		if route.Who.Strangers == server.WhatPublic && !among[bare(route.Pattern())] {
-			t.Errorf("%s is no door", route.Name)
-		}
+		must.Hold(t, route.Who.Strangers != server.WhatPublic || among[bare(route.Pattern())], "%s is no door", route.Name)
 	}
 }
 
@@ -359,9 +349,7 @@ func TestPublicIsNotDisclosed(t *testing.T) {
 			shown++
 		}
 	}
-	if shown < 12 {
-		t.Errorf("an auditor reads the texts at %d doors", shown)
-	}
+	must.Hold(t, shown >= 12, "an auditor reads the texts at %d doors", shown)
 	for name, c := range map[string]struct {
 		token, path string
 	}{"an agent's own record": {o.token(t, "owner", access.Agent), "/v1/chains/order-18"}, "a submitter's own trial": {o.tokens[access.Submitter], "/v1/submissions/" + o.trial + "/case"},
@@ -378,9 +366,8 @@ func TestPublicIsNotProved(t *testing.T) {
 	ask := `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`
 	for _, id := range []string{o.step.Payload.RecordID, o.alone.Payload.RecordID} {
 		for name, header := range o.readers {
-			if answer, text := send(t, http.DefaultClient, "POST", o.URL+"/v1/records/"+id+"/properties", ask, header...); answer.StatusCode < 400 || strings.Contains(text, `"properties"`) {
-				t.Errorf("%s has it proved: %s %s", name, answer.Status, text)
-			}
+			answer, text := send(t, http.DefaultClient, "POST", o.URL+"/v1/records/"+id+"/properties", ask, header...)
+			must.Hold(t, answer.StatusCode >= 400 && !strings.Contains(text, `"properties"`), "%s has it proved: %s %s", name, answer.Status, text)
 		}
 		answers(t, http.StatusOK, http.DefaultClient, "POST", o.URL+"/v1/records/"+id+"/properties", ask, bearer(o.token(t, "owner", access.Agent))...)
 	}
@@ -397,9 +384,7 @@ func TestPublicIsNotTriedInClear(t *testing.T) {
 	}
 	form := url.Values{"key": {"k"}}.Encode()
 	answer, text := send(t, browser(t), "POST", o.URL+"/recordings/"+url.PathEscape(o.recorded)+"/trial", form, append(bearer(sally), "Content-Type", "application/x-www-form-urlencoded")...)
-	if answer.StatusCode != http.StatusSeeOther {
-		t.Fatal(answer.Status, text)
-	}
+	must.Need(t, answer.StatusCode == http.StatusSeeOther, "%v %v", answer.Status, text)
 	begun["the form"] = strings.TrimPrefix(answer.Header.Get("Location"), "/submissions/")
 	for name, id := range begun {
 		o.await(t, sally, id, api.Over)

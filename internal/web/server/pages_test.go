@@ -30,9 +30,8 @@ type visitor struct {
 func (r *running) visit(t *testing.T, name string, roles ...access.Role) *visitor {
 	t.Helper()
 	v := &visitor{r, browser(t)}
-	if answer, body := v.post(t, "/sign-in", url.Values{"token": {r.token(t, name, roles...)}}); answer.StatusCode != http.StatusSeeOther {
-		t.Fatalf("signing in: %s: %s", answer.Status, body)
-	}
+	answer, body := v.post(t, "/sign-in", url.Values{"token": {r.token(t, name, roles...)}})
+	must.Need(t, answer.StatusCode == http.StatusSeeOther, "signing in: %s: %s", answer.Status, body)
 	return v
 }
 
@@ -53,9 +52,7 @@ func (v *visitor) fill(t *testing.T, page, action string, form url.Values) (*htt
 	t.Helper()
 	_, doc := v.get(t, page)
 	match := formKey.FindStringSubmatch(doc)
-	if match == nil {
-		t.Fatalf("the page %s has no form", page)
-	}
+	must.Need(t, match != nil, "the page %s has no form", page)
 	form.Set("form", match[1])
 	return v.post(t, action, form)
 }
@@ -84,15 +81,11 @@ func TestVisit(t *testing.T) {
 	shown(t, 200, "Put an agent before the jury", "Try this case", "sam")(sam.get(t, "/"))
 	answer, _ := sam.fill(t, "/", "/submissions", url.Values{"example": {"kitchen-return"}})
 	court := answer.Header.Get("Location")
-	if answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(court, "/submissions/trial-") {
-		t.Fatalf("%s to %q", answer.Status, court)
-	}
+	must.Need(t, answer.StatusCode == http.StatusSeeOther && strings.HasPrefix(court, "/submissions/trial-"), "%s to %q", answer.Status, court)
 	id := strings.TrimPrefix(court, "/submissions/")
 	r.await(t, r.token(t, "sam", access.Submitter), id, "over")
 	page := shown(t, 200, "Hearth &amp; Larder service desk", "position changed", "safe, passes", `id="message-1"`)(sam.get(t, court))
-	if strings.Contains(page, "data-events") {
-		t.Error("the page of a finished trial still waits for events")
-	}
+	must.Hold(t, !strings.Contains(page, "data-events"), "the page of a finished trial still waits for events")
 	_, again := sam.get(t, court)
 	must.Equal(t, again, page)
 
@@ -125,12 +118,9 @@ func (r *running) decidedBy(t *testing.T, id, who string, status evidence.Approv
 	t.Helper()
 	chain := must.Get(r.Installation.Ledger.Chain(t.Context(), id))(t)
 	p := chain[len(chain)-1].Payload
-	if p.ActionType != evidence.HumanReview || p.ReviewerID != who || string(p.Changes) != `"`+strings.ReplaceAll(why, "\n", `\n`)+`"` {
-		t.Errorf("%s by %s: %s", p.ActionType, p.ReviewerID, p.Changes)
-	}
-	if p.ApprovalStatus != status || string(p.ModifiedResponse) != modified {
-		t.Errorf("%s with %s", p.ApprovalStatus, p.ModifiedResponse)
-	}
+	must.Hold(t, p.ActionType == evidence.HumanReview && p.ReviewerID == who && string(p.Changes) == `"`+strings.ReplaceAll(why, "\n", `\n`)+`"`,
+		"%s by %s: %s", p.ActionType, p.ReviewerID, p.Changes)
+	must.Hold(t, p.ApprovalStatus == status && string(p.ModifiedResponse) == modified, "%s with %s", p.ApprovalStatus, p.ModifiedResponse)
 }
 
 // TestDecisionsOnAgents: an approved answer is delivered, a rejected one is not.
@@ -151,9 +141,7 @@ func TestDecisionsOnAgents(t *testing.T) {
 	} {
 		before := must.Get(h.Installation.Ledger.Size(t.Context()))(t)
 		answer, page := mia.fill(t, review, review, c.form)
-		if answer.StatusCode != c.status {
-			t.Errorf("%v: %s: %s", c.form, answer.Status, page)
-		}
+		must.Hold(t, answer.StatusCode == c.status, "%v: %s: %s", c.form, answer.Status, page)
 		var adds []evidence.ActionType
 		for record, err := range h.Installation.Ledger.Records(t.Context(), before) {
 			must.Do(t, err)
@@ -161,9 +149,7 @@ func TestDecisionsOnAgents(t *testing.T) {
 				adds = append(adds, record.Payload.ActionType)
 			}
 		}
-		if !slices.Equal(adds, c.adds) {
-			t.Errorf("%v adds %v", c.form, adds)
-		}
+		must.Hold(t, slices.Equal(adds, c.adds), "%v adds %v", c.form, adds)
 	}
 }
 
@@ -175,21 +161,15 @@ func TestDecidedOnce(t *testing.T) {
 	review := "/reviews/" + h.said.Payload.RecordID
 	_, doc := mia.get(t, review)
 	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(doc)
-	if key == nil {
-		t.Fatal("the form has no key")
-	}
+	must.Need(t, key != nil, "the form has no key")
 	form := url.Values{"decision": {"approved"}, "reason": {"right"}, "text": {said(h)}, "key": {key[1]}}
 	sizes := make([]int64, 3)
 	for i := range sizes {
 		answer, page := mia.fill(t, review, review, form)
-		if answer.StatusCode != http.StatusSeeOther {
-			t.Fatalf("%s: %s", answer.Status, page)
-		}
+		must.Need(t, answer.StatusCode == http.StatusSeeOther, "%s: %s", answer.Status, page)
 		sizes[i] = must.Get(h.Installation.Ledger.Size(t.Context()))(t)
 	}
-	if sizes[1] != sizes[0] || sizes[2] != sizes[0] {
-		t.Errorf("the log grows to %v", sizes)
-	}
+	must.Hold(t, sizes[1] == sizes[0] && sizes[2] == sizes[0], "the log grows to %v", sizes)
 	form.Set("decision", "rejected")
 	if answer, _ := mia.fill(t, review, review, form); answer.StatusCode != http.StatusUnprocessableEntity && answer.StatusCode != http.StatusConflict {
 		t.Errorf("another decision with the same form: %s", answer.Status)
@@ -210,9 +190,7 @@ func TestUndelivered(t *testing.T) {
 	}
 	review := "/reviews/" + h.said.Payload.RecordID
 	answer, page := mia.fill(t, review, review, url.Values{"decision": {"approved"}, "reason": {"right"}, "text": {said(h)}})
-	if answer.StatusCode < 400 || !strings.Contains(page, "the decision is sealed as record ") {
-		t.Errorf("%s: %s", answer.Status, page)
-	}
+	must.Hold(t, answer.StatusCode >= 400 && strings.Contains(page, "the decision is sealed as record "), "%s: %s", answer.Status, page)
 }
 
 // TestRefusedDecisionReadsOnce: the case is so large that one request can read it once, but not twice. A refused decision still shows the draft.
@@ -227,9 +205,7 @@ func TestRefusedDecisionReadsOnce(t *testing.T) {
 	draft := strings.Repeat("because", 500_000)
 	answer, page := send(t, http.DefaultClient, "POST", r.URL+"/reviews/"+verdict, url.Values{"decision": {"perhaps"}, "reason": {draft}}.Encode(),
 		append(bearer(r.token(t, "mia", access.Reviewer)), "Content-Type", "application/x-www-form-urlencoded")...)
-	if answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, draft) {
-		t.Errorf("%s: %.3000s", answer.Status, page)
-	}
+	must.Hold(t, answer.StatusCode == http.StatusUnprocessableEntity && strings.Contains(page, draft), "%s: %.3000s", answer.Status, page)
 }
 
 func said(h *house) string { return strings.Trim(string(h.said.Payload.Response), `"`) }
@@ -252,9 +228,7 @@ func TestRecordAndChainPages(t *testing.T) {
 	}
 	_, doc = ada.get(t, path+"/openssl")
 	archive, err := zip.NewReader(strings.NewReader(doc), int64(len(doc)))
-	if err != nil || len(archive.File) != 6 {
-		t.Errorf("OpenSSL folder: %v", err)
-	}
+	must.Hold(t, err == nil && len(archive.File) == 6, "OpenSSL folder: %v", err)
 	shown(t, 200, path, "Records: 2", "a person")(ada.get(t, "/chains/order-17"))
 	for _, missing := range []string{"/records/nothing", "/records/sha256:00", "/chains/nothing", "/submissions/trial-0", "/reviews/nothing", "/records/sha256:" + strings.Repeat("1", 64), "/no/page"} {
 		shown(t, 404, "Page not found")(ada.get(t, missing, "Accept", "text/html"))
@@ -281,9 +255,7 @@ func TestLanguages(t *testing.T) {
 	v := &visitor{r, browser(t)}
 	for _, c := range []struct{ path, accept, want string }{{"/", "", "en"}, {"/", "ja,en;q=0.5", "ja"}, {"/?lang=xx", "ru", "ru"}, {"/?lang=ru", "ja", "ru"}, {"/", "ja", "ru"}, {"/?lang=en", "", "en"}, {"/", "ja", "en"}} {
 		_, page := v.get(t, c.path, "Accept-Language", c.accept)
-		if !strings.Contains(page, `<html lang="`+c.want+`">`) {
-			t.Errorf("%s with %q is not in %s", c.path, c.accept, c.want)
-		}
+		must.Hold(t, strings.Contains(page, `<html lang="`+c.want+`">`), "%s with %q is not in %s", c.path, c.accept, c.want)
 	}
 	shown(t, 200, `lang="ja"`, `name="link" value="SECRET"`)(v.get(t, "/sign-in?lang=ja&link=SECRET"))
 }
@@ -320,9 +292,7 @@ func TestUploads(t *testing.T) {
 		}
 		_ = form.Close()
 		answer, page := send(t, sam.client, "POST", r.URL+"/submissions", body.String(), "Content-Type", form.FormDataContentType())
-		if answer.StatusCode != c.status || !strings.Contains(page, c.says) {
-			t.Errorf("%s: %s: %.3000s", name, answer.Status, page)
-		}
+		must.Hold(t, answer.StatusCode == c.status && strings.Contains(page, c.says), "%s: %s: %.3000s", name, answer.Status, page)
 	}
 }
 
@@ -347,9 +317,8 @@ func TestStaticFiles(t *testing.T) {
 	must.Len(t, files, 3)
 	for _, file := range files {
 		answer, content := v.get(t, file)
-		if answer.StatusCode != 200 || len(content) == 0 || !strings.Contains(answer.Header.Get("Cache-Control"), "immutable") {
-			t.Errorf("%s: %s", file, answer.Status)
-		}
+		must.Hold(t, answer.StatusCode == 200 && len(content) != 0 && strings.Contains(answer.Header.Get("Cache-Control"), "immutable"),
+			"%s: %s", file, answer.Status)
 		if answer, _ := v.get(t, file, "If-None-Match", answer.Header.Get("ETag")); answer.StatusCode != http.StatusNotModified {
 			t.Errorf("%s asked for again: %s", file, answer.Status)
 		}

@@ -35,9 +35,7 @@ func bearer(token string) []string { return []string{"Authorization", "Bearer " 
 func post(t testing.TB, url, body string, header ...string) *evidence.Record {
 	t.Helper()
 	answer, doc := send(t, http.DefaultClient, "POST", url, body, header...)
-	if answer.StatusCode != http.StatusCreated {
-		t.Fatalf("%s: %s", answer.Status, doc)
-	}
+	must.Need(t, answer.StatusCode == http.StatusCreated, "%s: %s", answer.Status, doc)
 	record := must.Get(evidence.Open([]byte(doc)))(t)
 	must.Equal(t, answer.Header.Get("Location"), "/v1/records/"+record.Payload.RecordID)
 	return record
@@ -65,9 +63,8 @@ func TestSourceExamples(t *testing.T) {
 		tokens[file] = r.token(t, who.name, who.role)
 		record := post(t, r.URL+"/v1/records", string(doc), append(bearer(tokens[file]), "Content-Type", "application/x-www-form-urlencoded")...)
 		trust := must.Get(r.Installation.Trust(t.Context()))(t)
-		if report := verify.Record(record, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
-			t.Errorf("%s: %+v", file, report)
-		}
+		report := verify.Record(record, verify.Options{Trust: trust})
+		must.Hold(t, report.Outcome == verify.Proved, "%s: %+v", file, report)
 	}
 	// Each caller may sign for itself only.
 	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["chain-step-1.json"])...))
@@ -94,9 +91,8 @@ func TestRefusedPayloads(t *testing.T) {
 	} {
 		body := problem(t, c.want)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.body, append(c.header, header...)...))
 		var p api.Problem
-		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Field != c.field {
-			t.Errorf("%s: %+v, %v", name, p, err)
-		}
+		err := json.Unmarshal([]byte(body), &p)
+		must.Hold(t, err == nil && p.Field == c.field, "%s: %+v, %v", name, p, err)
 	}
 	must.Equal(t, r.size(t), before)
 }
@@ -115,15 +111,11 @@ func TestIdempotency(t *testing.T) {
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, "A9", "A7", 1), header...))
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...))
 	other := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, "order 18")...)
-	if other.Payload.RecordID == first.Payload.RecordID {
-		t.Error("two keys make one record")
-	}
+	must.Hold(t, other.Payload.RecordID != first.Payload.RecordID, "two keys make one record")
 	// The same key of another caller is another key.
 	elsewhere := post(t, r.URL+"/v1/records", strings.Replace(action, "logistics-agent-v1", "other-agent", 1),
 		append(bearer(r.token(t, "other-agent", access.Agent)), api.IdempotencyKey, "order 17")...)
-	if elsewhere.Payload.RecordID == first.Payload.RecordID {
-		t.Error("two agents share a record")
-	}
+	must.Hold(t, elsewhere.Payload.RecordID != first.Payload.RecordID, "two agents share a record")
 	// If the key is a UUIDv7, the record's id has its time.
 	key := "0199f4a2-3b4c-7d5e-8f60-718293a4b5c6"
 	timed := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, key)...)
@@ -163,13 +155,10 @@ func TestIdempotencyOfManyAtOnce(t *testing.T) {
 		}()
 	}
 	first := <-ids
-	if !strings.HasPrefix(first, "201") {
-		t.Error(first)
-	}
+	must.Hold(t, strings.HasPrefix(first, "201"), "%v", first)
 	for range cap(ids) - 1 {
-		if id := <-ids; id != first {
-			t.Errorf("%s and %s", first, id)
-		}
+		id := <-ids
+		must.Hold(t, id == first, "%s and %s", first, id)
 	}
 }
 
@@ -184,9 +173,8 @@ func TestReview(t *testing.T) {
 	if p := review.Payload; p.ReviewerID != "mia" || len(p.Saw) != 1 || p.Saw[0] != said.Digest || p.ChainID != "order-17" {
 		t.Errorf("%+v", p)
 	}
-	if again := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...); again.Digest != review.Digest {
-		t.Error("reviewed twice")
-	}
+	again := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...)
+	must.Hold(t, again.Digest == review.Digest, "reviewed twice")
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", url+"/reviews", strings.Replace(body, "A7", "A3", 1), append(mia, api.IdempotencyKey, "1")...))
 
 	delivery := post(t, url+"/deliveries", fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID), append(mia, api.IdempotencyKey, "2")...)
@@ -195,15 +183,12 @@ func TestReview(t *testing.T) {
 	}
 	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", mia...)
 	bundle, err := evidence.ParseBundle([]byte(doc))
-	if err != nil {
-		t.Fatal(answer.Status, err)
-	}
+	must.Need(t, err == nil, "%v %v", answer.Status, err)
 	trust := must.Get(r.Installation.Trust(t.Context()))(t)
 	report := verify.Bundle(bundle, verify.Options{Trust: trust})
 	for _, g := range []verify.Guarantee{verify.HumanReview, verify.Chain} {
-		if f := report.Of(g); f.Status != verify.Proved {
-			t.Errorf("%s %s: %s", g, f.Status, f.Reason)
-		}
+		f := report.Of(g)
+		must.Hold(t, f.Status == verify.Proved, "%s %s: %s", g, f.Status, f.Reason)
 	}
 	for name, c := range map[string]struct {
 		body string
@@ -237,9 +222,8 @@ func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	problem(t, api.ErrOwnWork)(answer, body)
 	for _, alike := range []string{"Logistics-Agent-V1", "l\u043egistics-agent-v1", "logistics-\u03b1gent-v1", "ｌogistics-agent-v1"} {
 		order := access.Order{Name: alike, Roles: []access.Role{access.Reviewer}, For: time.Hour, Reason: "a test", By: "tester"}
-		if _, _, err := r.Access().Grant(t.Context(), order); !errors.Is(err, access.ErrOrder) {
-			t.Errorf("%+q: %v", alike, err)
-		}
+		_, _, err := r.Access().Grant(t.Context(), order)
+		must.Hold(t, errors.Is(err, access.ErrOrder), "%+q: %v", alike, err)
 	}
 }
 
@@ -259,9 +243,8 @@ func TestNobodyDecidesInTheirOwnTrial(t *testing.T) {
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"delivery","agent_id":"logistics-agent-v1","chain_id":%q,
 		"response":"x","saw":[%q]}`, id, said.Digest), agent...)
 	problem(t, api.ErrForbidden)(answer, body)
-	if s := r.submission(t, sam, id); s.Reviews != 0 || s.Delivered {
-		t.Errorf("%+v", s)
-	}
+	s := r.submission(t, sam, id)
+	must.Hold(t, s.Reviews == 0 && !s.Delivered, "%+v", s)
 }
 
 // TestNoAgentDeliversForAnother: an agent cannot deliver another agent's answer, even if it may read it.
@@ -285,9 +268,7 @@ func TestConditionalReading(t *testing.T) {
 	answer, _ := send(t, http.DefaultClient, "GET", url, "", token...)
 	tag := answer.Header.Get("ETag")
 	answer, body := send(t, http.DefaultClient, "GET", url, "", append(token, "If-None-Match", `"x", W/`+tag)...)
-	if answer.StatusCode != http.StatusNotModified || body != "" || tag == "" {
-		t.Errorf("%s %q", answer.Status, body)
-	}
+	must.Hold(t, answer.StatusCode == http.StatusNotModified && body == "" && tag != "", "%s %q", answer.Status, body)
 	if answer, body := send(t, http.DefaultClient, "HEAD", url, "", token...); answer.StatusCode != 200 || body != "" || answer.Header.Get("ETag") != tag {
 		t.Errorf("%s %q", answer.Status, body)
 	}
@@ -329,9 +310,8 @@ func TestPublicRecord(t *testing.T) {
 		read(open.Payload.RecordID, map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized}[public])
 		read(other.Payload.RecordID, http.StatusUnauthorized)
 	}
-	if err := r.Access().Publish(t.Context(), access.What{Record: "no id"}, true, "a test", "tester"); err == nil {
-		t.Error("what is no id is published")
-	}
+	err := r.Access().Publish(t.Context(), access.What{Record: "no id"}, true, "a test", "tester")
+	must.Hold(t, err != nil, "what is no id is published")
 }
 
 func TestListing(t *testing.T) {
@@ -347,9 +327,8 @@ func TestListing(t *testing.T) {
 		for range 20 {
 			_, body := send(t, http.DefaultClient, "GET", fmt.Sprintf("%s/v1/records?limit=%d&after=%s", r.URL, limit, cursor), "", header...)
 			var page api.Listing
-			if err := json.Unmarshal([]byte(body), &page); err != nil || len(page.Records) > limit {
-				t.Fatal(body, err)
-			}
+			err := json.Unmarshal([]byte(body), &page)
+			must.Need(t, err == nil && len(page.Records) <= limit, "%v %v", body, err)
 			if n += len(page.Records); page.Next == "" {
 				return n
 			}
@@ -360,9 +339,7 @@ func TestListing(t *testing.T) {
 	}
 	auditor := bearer(r.token(t, "ada", access.Auditor))
 	for _, limit := range []int{1, 2, 500} {
-		if n := count(limit, one); n != 3 {
-			t.Errorf("limit %d: an agent sees %d records", limit, n)
-		}
+		must.Equal(t, count(limit, one), 3, limit)
 		if n := count(limit, auditor); int64(n) != r.size(t) {
 			t.Errorf("limit %d: an auditor sees %d of %d records", limit, n, r.size(t))
 		}
@@ -407,12 +384,9 @@ func TestHostileBodiesCostNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := &endless{text: c.text}
 			request := newRequest(t, r.Server, token, body, c.length)
-			if got := request.Code; got != api.NewProblem(c.want).Status {
-				t.Errorf("status %d: %s", got, request.Body)
-			}
-			if body.read > c.most {
-				t.Errorf("%d bytes were read", body.read)
-			}
+			got := request.Code
+			must.Hold(t, got == api.NewProblem(c.want).Status, "status %d: %s", got, request.Body)
+			must.Hold(t, body.read <= c.most, "%d bytes were read", body.read)
 		})
 	}
 }
@@ -434,9 +408,8 @@ func TestOwnersRecords(t *testing.T) {
 	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
 	file := sign(action)
 	first, size := post(t, r.URL+"/v1/records", file, token...), r.size(t)
-	if again := post(t, r.URL+"/v1/records", file, token...); again.Digest != first.Digest || r.size(t) != size {
-		t.Error("taken in twice")
-	}
+	again := post(t, r.URL+"/v1/records", file, token...)
+	must.Hold(t, again.Digest == first.Digest && r.size(t) == size, "taken in twice")
 	for name, c := range map[string]struct {
 		file  string
 		want  error
@@ -472,16 +445,14 @@ func TestProvable(t *testing.T) {
 	if len(first.Payload.Provable) != 1 || first.Payload.Provable[0].Kind != "decimal:2" {
 		t.Errorf("provable: %v", first.Payload.Provable)
 	}
-	if again := post(t, r.URL+"/v1/records", payload, token...); again.Digest != first.Digest {
-		t.Error("sealed twice")
-	}
+	again := post(t, r.URL+"/v1/records", payload, token...)
+	must.Hold(t, again.Digest == first.Digest, "sealed twice")
 	size := must.Get(r.Installation.Ledger.Size(t.Context()))(t)
 	token[3] = "other"
 	for _, bad := range []string{`"12.50"`, `12.505`, `null`, `1e300`} {
 		body := problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "12.5", bad, 1), token...))
-		if !strings.Contains(body, "/metadata/amount") || !strings.Contains(body, "decimal:2") || !strings.Contains(body, "name another kind") {
-			t.Errorf("%s: %s", bad, body)
-		}
+		must.Hold(t, strings.Contains(body, "/metadata/amount") && strings.Contains(body, "decimal:2") && strings.Contains(body, "name another kind"),
+			"%s: %s", bad, body)
 	}
 	must.Equal(t, must.Get(r.Installation.Ledger.Size(t.Context()))(t), size)
 }
@@ -493,9 +464,8 @@ func TestSealedApart(t *testing.T) {
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
 	payload := strings.Replace(action, "{", `{"chain_id":"order-17",`, 1)
 	first := post(t, r.URL+"/v1/records", payload, token...)
-	if again := post(t, r.URL+"/v1/records", payload, token...); again.Digest != first.Digest {
-		t.Error("sealed twice")
-	}
+	again := post(t, r.URL+"/v1/records", payload, token...)
+	must.Hold(t, again.Digest == first.Digest, "sealed twice")
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...))
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
@@ -535,14 +505,12 @@ func TestPublicRecordPage(t *testing.T) {
 		shown(t, 200, append(texts, "https://jurat.example"+path, "jurat verify --trust trust.json", `href="`+path+`/bundle"`, `href="/v1/trust"`)...)(stranger.get(t, path+"?lang="+lang))
 	}
 	_, page = stranger.get(t, path+"?lang=en")
-	if outcome := page[strings.Index(page, `id="outcome"`):]; strings.Index(outcome, "unsafe, fails") > strings.Index(outcome, "safe, passes") {
-		t.Error("the person's decision does not come first")
-	}
+	outcome := page[strings.Index(page, `id="outcome"`):]
+	must.Hold(t, strings.Index(outcome, "unsafe, fails") <= strings.Index(outcome, "safe, passes"), "the person's decision does not come first")
 	_, doc := stranger.get(t, path+"/bundle")
 	trusted := must.Get(h.Installation.Trust(t.Context()))(t)
-	if report, err := verify.File([]byte(doc), verify.Options{Trust: trusted}); err != nil || report.Outcome != verify.Proved || report.Kind != verify.Trial {
-		t.Errorf("the file behind the page: %v, %+v", err, report)
-	}
+	report, err := verify.File([]byte(doc), verify.Options{Trust: trusted})
+	must.Hold(t, err == nil && report.Outcome == verify.Proved && report.Kind == verify.Trial, "the file behind the page: %v, %+v", err, report)
 }
 
 // TestRecordPageWithholds: of a text that was sealed apart, a stranger sees the signed commitment, and is told so in plain
@@ -561,9 +529,7 @@ func TestRecordPageWithholds(t *testing.T) {
 	stranger := &visitor{r, browser(t)}
 	page := shown(t, 200, commitment, "Sealed apart, and not disclosed here", "Plan the best route.")(stranger.get(t, path))
 	_, bundle := stranger.get(t, path+"/bundle")
-	if strings.Contains(page+bundle, secret) {
-		t.Error("a stranger sees the text")
-	}
+	must.Hold(t, !strings.Contains(page+bundle, secret), "a stranger sees the text")
 	shown(t, 200, secret, "the text shown matches the commitment")(r.visit(t, "ada", access.Auditor).get(t, path))
 }
 
@@ -638,11 +604,8 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 	refused("a stranger", at(0), api.ErrSignIn, ranges)
 
 	answer, doc := send(t, http.DefaultClient, "POST", at(1), ranges[0], bearer(r.token(t, "Olga", access.Auditor))...)
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("an auditor: %s: %s", answer.Status, doc)
-	}
+	must.Need(t, answer.StatusCode == http.StatusOK, "an auditor: %s: %s", answer.Status, doc)
 	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
-	if found := verify.Record(bundle.Records[0], verify.Options{}); len(bundle.Records) != 1 || len(found.Properties) != 1 {
-		t.Errorf("%d records, %+v", len(bundle.Records), found)
-	}
+	found := verify.Record(bundle.Records[0], verify.Options{})
+	must.Hold(t, len(bundle.Records) == 1 && len(found.Properties) == 1, "%d records, %+v", len(bundle.Records), found)
 }

@@ -62,9 +62,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			var refused error
 			for n := 0; refused == nil; n++ {
-				if n == 10_000 {
-					t.Fatal("the disk does not become full")
-				}
+				must.Need(t, n != 10_000, "the disk does not become full")
 				refused = sealOne(100_000)
 			}
 			for range 3 {
@@ -74,9 +72,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			r.ready(t, http.StatusServiceUnavailable)
 			r.revokes(t) // a token can be revoked even on a full disk
-			if log := r.log.String(); !strings.Contains(log, "no space left") {
-				t.Errorf("the server's log does not say why: %s", log)
-			}
+			log := r.log.String()
+			must.Hold(t, strings.Contains(log, "no space left"), "the server's log does not say why: %s", log)
 			r.reads(t, token, acknowledged[0])
 			r.starts(t)
 			if fill {
@@ -98,15 +95,11 @@ func TestFullDisk(t *testing.T) {
 // once.
 func (r *running) revokes(t *testing.T) {
 	t.Helper()
-	if len(r.spare) == 0 {
-		t.Fatal("there is no token to revoke")
-	}
+	must.Need(t, len(r.spare) != 0, "there is no token to revoke")
 	token := r.spare[0]
 	r.spare = r.spare[1:]
 	second, err := installation.Open(t.Context(), installation.Config{Dir: r.Installation.Dir})
-	if err != nil {
-		t.Fatalf("opening: %v", err)
-	}
+	must.Need(t, err == nil, "opening: %v", err)
 	register := access.New(access.Config{Ledger: second.Ledger, Keys: second.Keys})
 	err = register.Revoke(t.Context(), access.IDOf(token), "stolen", "tester")
 	must.Want(t, errors.Join(err, second.Close()), nil)
@@ -119,9 +112,8 @@ func (r *running) starts(t *testing.T) {
 	again := startIn(t, r.Installation.Dir, nil)
 	again.ready(t, http.StatusServiceUnavailable)
 	// Its ticket is a file, for which there may just be no room.
-	if _, err := again.SignInLink(t.Context(), "operator", access.Operator); err != nil && !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("the sign-in link: %v", err)
-	}
+	_, err := again.SignInLink(t.Context(), "operator", access.Operator)
+	must.Hold(t, err == nil || errors.Is(err, syscall.ENOSPC), "the sign-in link: %v", err)
 	must.Want(t, again.stop(), nil)
 }
 
@@ -136,9 +128,7 @@ func whole(t *testing.T, r *running, dir string, acknowledged int) {
 	t.Helper()
 	must.Do(t, errors.Join(r.stop(), r.Installation.Close()))
 	damages, size, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil)
-	if err != nil || len(damages) > 0 || size < int64(acknowledged) {
-		t.Errorf("%d records, %d acknowledged: %v, %v", size, acknowledged, damages, err)
-	}
+	must.Hold(t, err == nil && len(damages) <= 0 && size >= int64(acknowledged), "%d records, %d acknowledged: %v, %v", size, acknowledged, damages, err)
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir}))(t)
 	must.Want(t, errors.Join(i.Ledger.CanAppend(t.Context()), i.Close()), nil)
 }
@@ -168,9 +158,7 @@ func TestReadOnlyDisk(t *testing.T) {
 				t.Errorf("%s: %d records, %v", what, size, err)
 			}
 			for _, err := range []error{i.Ledger.ReadOnly(), i.Ledger.CanAppend(t.Context())} {
-				if !errors.Is(err, ledger.ErrReadOnly) || !strings.Contains(err.Error(), dir) {
-					t.Errorf("%s: what it takes: %v", what, err)
-				}
+				must.Hold(t, errors.Is(err, ledger.ErrReadOnly) && strings.Contains(err.Error(), dir), "%s: what it takes: %v", what, err)
 			}
 			if err := grant(i); !errors.Is(err, ledger.ErrReadOnly) {
 				t.Errorf("%s: granting: %v", what, err)
@@ -179,9 +167,7 @@ func TestReadOnlyDisk(t *testing.T) {
 				t.Errorf("%s: closing: %v", what, err)
 			}
 			damages, size, err := installation.Fsck(t.Context(), c, nil)
-			if err != nil || len(damages) > 0 || size == 0 {
-				t.Errorf("%s: examining %d records: %v, %v", what, size, damages, err)
-			}
+			must.Hold(t, err == nil && len(damages) <= 0 && size != 0, "%s: examining %d records: %v, %v", what, size, damages, err)
 		}
 		disk.Mirror(t, dir, filepath.Join(disk.Path, "mirror"))
 		c.Dir, dir = filepath.Join(disk.Path, "mirror"), filepath.Join(disk.Path, "mirror")
@@ -267,9 +253,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			return
 		}
 		defer answer.Body.Close()
-		if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: 503 without Retry-After", what)
-		}
+		must.Hold(t, answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "", "%s: 503 without Retry-After", what)
 		count(what, answer.StatusCode)
 		_, _ = io.CopyN(io.Discard, answer.Body, 1<<20)
 		time.Sleep(slow)
@@ -296,9 +280,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Logf("answers: %v; at most %d MiB in memory", seen, highest(t, child.Process.Pid)>>20)
 	must.Equal(t, seen["record 201"], 50)
 	for what := range seen {
-		if strings.HasSuffix(what, " 0") || strings.HasSuffix(what, " 500") {
-			t.Errorf("unexpected answer: %s", what)
-		}
+		must.Hold(t, !strings.HasSuffix(what, " 0") && !strings.HasSuffix(what, " 500"), "unexpected answer: %s", what)
 	}
 	if most := highest(t, child.Process.Pid); most > hardLimit {
 		t.Errorf("the server used %d MiB of memory, want at most about %d", most>>20, memoryForTest>>20)
@@ -310,9 +292,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	ask("list", "GET", "/v1/records?limit=500", other, "", 0)
 	ask("upload", "POST", "/v1/records", other, step("b", "last", `,"context":"`+long+`","chain_position":1`), 0)
 	for _, want := range []string{"chain 200", "page 413", "list 200", "upload 201"} {
-		if seen[want] == 0 {
-			t.Errorf("afterwards: %v, want %s", seen, want)
-		}
+		must.Hold(t, seen[want] != 0, "afterwards: %v, want %s", seen, want)
 	}
 	answer := must.Get(http.Get(url + "/readyz"))(t)
 	answer.Body.Close()
@@ -337,13 +317,9 @@ func TestLargestBody(t *testing.T) {
 	r := start(t, nil)
 	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
 	body := strings.Replace(action, "{", `{"context":"`+strings.Repeat("x", 8<<20-len(action)-64)+`",`, 1)
-	if len(body) < 8<<20-1<<10 {
-		t.Fatalf("the body has only %d bytes", len(body))
-	}
+	must.Need(t, len(body) >= 8<<20-1<<10, "the body has only %d bytes", len(body))
 	for _, media := range []string{"application/json", "application/x-www-form-urlencoded"} {
 		answer, said := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", body, append(slices.Clone(token), "Content-Type", media)...)
-		if answer.StatusCode != http.StatusCreated {
-			t.Errorf("%s: %s: %.200s", media, answer.Status, said)
-		}
+		must.Hold(t, answer.StatusCode == http.StatusCreated, "%s: %s: %.200s", media, answer.Status, said)
 	}
 }

@@ -108,9 +108,8 @@ func send(t testing.TB, client *http.Client, method, url, body string, header ..
 // answers reports an answer with another status than the wanted one.
 func answers(t testing.TB, want int, client *http.Client, method, url, body string, header ...string) {
 	t.Helper()
-	if answer, text := send(t, client, method, url, body, header...); answer.StatusCode != want {
-		t.Errorf("%s %s: %s, want %d\n%.300s", method, url, answer.Status, want, text)
-	}
+	answer, text := send(t, client, method, url, body, header...)
+	must.Hold(t, answer.StatusCode == want, "%s %s: %s, want %d\n%.300s", method, url, answer.Status, want, text)
 }
 
 // problem returns a check that an answer refuses for a reason, which returns the answer's body.
@@ -118,12 +117,10 @@ func problem(t *testing.T, want error) func(*http.Response, string) string {
 	return func(answer *http.Response, body string) string {
 		t.Helper()
 		var p api.Problem
-		if err := json.Unmarshal([]byte(body), &p); err != nil || answer.Header.Get("Content-Type") != api.ProblemMediaType {
-			t.Fatalf("%s: %s: %v", answer.Status, body, err)
-		}
-		if w := api.NewProblem(want); p.Type != w.Type || p.Status != answer.StatusCode || p.Status != w.Status || p.Title != w.Title {
-			t.Errorf("%s: %+v, want %v", answer.Status, p, want)
-		}
+		err := json.Unmarshal([]byte(body), &p)
+		must.Need(t, err == nil && answer.Header.Get("Content-Type") == api.ProblemMediaType, "%s: %s: %v", answer.Status, body, err)
+		w := api.NewProblem(want)
+		must.Hold(t, p.Type == w.Type && p.Status == answer.StatusCode && p.Status == w.Status && p.Title == w.Title, "%s: %+v, want %v", answer.Status, p, want)
 		return body
 	}
 }
@@ -147,13 +144,9 @@ func TestSignInByLink(t *testing.T) {
 	form := url.Values{"link": {u.Query().Get("link")}, "next": {"/v1/trust"}}.Encode()
 	typed := []string{"Content-Type", "application/x-www-form-urlencoded"}
 	answer, _ := send(t, b, "POST", r.URL+"/sign-in", form, typed...)
-	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/v1/trust" {
-		t.Fatal(answer.Status, answer.Header)
-	}
+	must.Need(t, answer.StatusCode == http.StatusSeeOther && answer.Header.Get("Location") == "/v1/trust", "%v %v", answer.Status, answer.Header)
 	for _, c := range answer.Cookies() {
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure {
-			t.Errorf("cookie %v", c)
-		}
+		must.Hold(t, c.HttpOnly && c.SameSite == http.SameSiteStrictMode && !c.Secure, "cookie %v", c)
 	}
 	answers(t, http.StatusUnauthorized, browser(t), "POST", r.URL+"/sign-in", form, typed...)
 	problem(t, api.ErrNotFound)(send(t, b, "GET", r.URL+"/v1/records/nothing", ""))
@@ -174,9 +167,8 @@ func TestSecureCookies(t *testing.T) {
 		"Content-Type", "application/x-www-form-urlencoded")
 	must.Equal(t, answer.Header.Get("Location"), "/")
 	cookies := answer.Cookies()
-	if len(cookies) != 1 || !cookies[0].Secure || cookies[0].Name != "__Host-jurat" || strings.Contains(answer.Header.Get("Set-Cookie"), token) {
-		t.Errorf("cookies %v", cookies)
-	}
+	must.Hold(t, len(cookies) == 1 && cookies[0].Secure && cookies[0].Name == "__Host-jurat" && !strings.Contains(answer.Header.Get("Set-Cookie"), token),
+		"cookies %v", cookies)
 }
 
 // TestAnswersCarrySecurityHeaders checks existing and missing pages.
@@ -184,10 +176,9 @@ func TestAnswersCarrySecurityHeaders(t *testing.T) {
 	r := start(t, nil)
 	for _, path := range []string{"/healthz", "/sign-in", "/nowhere", "/v1/records/x"} {
 		answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, "")
-		if policy := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") ||
-			answer.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %v", path, answer.Header)
-		}
+		policy := answer.Header.Get("Content-Security-Policy")
+		must.Hold(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") && answer.Header.Get("X-Content-Type-Options") == "nosniff",
+			"%s: %v", path, answer.Header)
 	}
 }
 
@@ -196,9 +187,8 @@ func TestNowhere(t *testing.T) {
 	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, "GET", r.URL+"/nowhere", ""))
 	answer, body := send(t, http.DefaultClient, "DELETE", r.URL+"/v1/trust", "")
 	problem(t, api.ErrMethod)(answer, body)
-	if allow := answer.Header.Values("Allow"); len(allow) != 2 {
-		t.Errorf("Allow: %v", allow)
-	}
+	allow := answer.Header.Values("Allow")
+	must.Hold(t, len(allow) == 2, "Allow: %v", allow)
 }
 
 // TestNowhereIsGuarded: requests to unknown paths count towards the limit, and their page links to no other site.
@@ -206,9 +196,7 @@ func TestNowhereIsGuarded(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: 0.001, Burst: 3} })
 	for path, kind := range map[string]string{"/nowhere": "text/html", "////elsewhere.example": "text/html", "/v1/trust/": "application/json"} {
 		answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Accept", kind)
-		if answer.StatusCode != http.StatusNotFound || strings.Contains(body, `href="//`) {
-			t.Errorf("%s: %s: %s", path, answer.Status, body)
-		}
+		must.Hold(t, answer.StatusCode == http.StatusNotFound && !strings.Contains(body, `href="//`), "%s: %s: %s", path, answer.Status, body)
 	}
 	for _, path := range []string{"/nowhere", "/v1/trust"} {
 		answers(t, http.StatusTooManyRequests, http.DefaultClient, "GET", r.URL+path, "")
@@ -216,9 +204,8 @@ func TestNowhereIsGuarded(t *testing.T) {
 	// A request from another site's page counts as well.
 	answers(t, http.StatusTooManyRequests, http.DefaultClient, "POST", r.URL+"/sign-in", "", "Sec-Fetch-Site", "cross-site")
 	must.Do(t, r.stop())
-	if log := r.log.String(); !strings.Contains(log, `route="ANY (none)"`) || strings.Contains(log, "elsewhere.example") {
-		t.Error(log)
-	}
+	log := r.log.String()
+	must.Hold(t, strings.Contains(log, `route="ANY (none)"`) && !strings.Contains(log, "elsewhere.example"), "%v", log)
 }
 
 // newRequest calls the server directly, without a connection.
@@ -291,9 +278,7 @@ func TestFormsWhileTheLogTakesNothing(t *testing.T) {
 	} {
 		answer, page := c.by.fill(t, path, path, c.form)
 		shows(t, answer, page, http.StatusServiceUnavailable, c.keeps)
-		if answer.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: 503 without Retry-After", path)
-		}
+		must.Hold(t, answer.Header.Get("Retry-After") != "", "%s: 503 without Retry-After", path)
 	}
 	must.Do(t, r.stop())
 	must.Contain(t, r.log.String(), `msg="request failed" route="POST /access/{token}" error=`, `msg="a case failed" route="POST /reviews/{id}" record=`)
@@ -305,14 +290,11 @@ func (r *running) ready(t *testing.T, want int) {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		answer, body := send(t, http.DefaultClient, "GET", r.URL+"/readyz", "")
 		if answer.StatusCode == want {
-			if pause := answer.Header.Get("Retry-After"); (pause != "") != (want == http.StatusServiceUnavailable) {
-				t.Errorf("%s, Retry-After %q", answer.Status, pause)
-			}
+			pause := answer.Header.Get("Retry-After")
+			must.Hold(t, (pause != "") == (want == http.StatusServiceUnavailable), "%s, Retry-After %q", answer.Status, pause)
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("/readyz: %s %s, want %d", answer.Status, body, want)
-		}
+		must.Need(t, !time.Now().After(deadline), "/readyz: %s %s, want %d", answer.Status, body, want)
 	}
 }
 
@@ -357,14 +339,11 @@ func TestUnknownParameters(t *testing.T) {
 		}
 		for query, named := range queries {
 			answer, body := send(t, browser(t), route.Method(), h.URL+path+"?"+query, "", bearer(h.tokens[oneOf(route.Who.Roles)])...)
-			if answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, named) {
-				t.Errorf("%s?%s: %s, want 400 and %q named: %s", route.Name, query, answer.Status, named, body)
-			}
+			must.Hold(t, answer.StatusCode == http.StatusBadRequest && strings.Contains(body, named),
+				"%s?%s: %s, want 400 and %q named: %s", route.Name, query, answer.Status, named, body)
 		}
 	}
-	if asked < 30 {
-		t.Errorf("%d routes were asked", asked)
-	}
+	must.Hold(t, asked >= 30, "%d routes were asked", asked)
 	body := problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", h.URL+"/v1/records?agent_id=x", "", bearer(h.tokens[access.Auditor])...))
 	must.Contain(t, body, "after, limit, chain")
 	// Pages accept the parameter lang beside their own.
@@ -393,9 +372,8 @@ func TestSignInWhileTheLogIsAway(t *testing.T) {
 	token := r.token(t, "mia", access.Auditor)
 	must.Do(t, r.Installation.Ledger.Close())
 	answer, page := send(t, browser(t), "POST", r.URL+"/sign-in", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded")
-	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || strings.Contains(page, "opens nothing") {
-		t.Errorf("%s %s", answer.Status, page)
-	}
+	must.Hold(t, answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") != "" && !strings.Contains(page, "opens nothing"),
+		"%s %s", answer.Status, page)
 }
 
 // TestOpenWhileTheLogIsAway: public pages need nothing from the log, also for a caller whose token cannot be looked up.
@@ -414,9 +392,8 @@ func TestStrictTransport(t *testing.T) {
 		r := start(t, func(c *server.Config) { c.Secure = secure })
 		for _, path := range []string{"/", "/v1/trust", "/nothing"} {
 			answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, "")
-			if got := answer.Header.Get("Strict-Transport-Security"); (got != "") != secure {
-				t.Errorf("secure %v, %s: %q", secure, path, got)
-			}
+			got := answer.Header.Get("Strict-Transport-Security")
+			must.Hold(t, (got != "") == secure, "secure %v, %s: %q", secure, path, got)
 		}
 	}
 }
@@ -432,9 +409,7 @@ func TestDoubleClick(t *testing.T) {
 		form := url.Values{"example": {"kitchen-return"}}
 		for _, name := range []string{"form", "key"} {
 			match := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(page)
-			if match == nil {
-				t.Fatalf("the form has no field %s: %s", name, page)
-			}
+			must.Need(t, match != nil, "the form has no field %s: %s", name, page)
 			form.Set(name, match[1])
 		}
 		return form.Encode()
@@ -443,9 +418,7 @@ func TestDoubleClick(t *testing.T) {
 	made := map[string]bool{}
 	for _, form := range []string{form, form, load()} {
 		answer, page := send(t, b, "POST", r.URL+"/submissions", form, typed...)
-		if answer.StatusCode != http.StatusSeeOther {
-			t.Fatal(answer.Status, page)
-		}
+		must.Need(t, answer.StatusCode == http.StatusSeeOther, "%v %v", answer.Status, page)
 		made[answer.Header.Get("Location")] = true
 	}
 	must.Equal(t, len(made), 2)
@@ -485,9 +458,8 @@ func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 			if !slices.Contains(answer.Header.Values("Vary"), "Origin") {
 				t.Errorf("%s: Vary %q", route.Name, answer.Header.Values("Vary"))
 			}
-			if own := h.ask(t, browser(t), route); mayRead(own) || !slices.Contains(own.Header.Values("Vary"), "Origin") {
-				t.Errorf("%s without Origin: %v", route.Name, own.Header)
-			}
+			own := h.ask(t, browser(t), route)
+			must.Hold(t, !mayRead(own) && slices.Contains(own.Header.Values("Vary"), "Origin"), "%s without Origin: %v", route.Name, own.Header)
 		}
 		for _, with := range [][]string{bearer(h.tokens[access.Auditor]), {"Cookie", "__Host-jurat=" + h.tokens[access.Auditor]}} {
 			if answer := h.ask(t, browser(t), route, append(with, foreign...)...); mayRead(answer) {
@@ -503,9 +475,7 @@ func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 			t.Errorf("OPTIONS %s: %s %v", route.Pattern(), preflight.Status, preflight.Header)
 		}
 	}
-	if shared < 12 {
-		t.Errorf("%d routes are shared", shared)
-	}
+	must.Hold(t, shared >= 12, "%d routes are shared", shared)
 }
 
 // TestOtherSitesDoNotReadWhatIsPrivate: a record, a chain, a trial and a reputation that are not public.
@@ -521,9 +491,7 @@ func TestOtherSitesDoNotReadWhatIsPrivate(t *testing.T) {
 			t.Errorf("%s: %s %v", route.Name, answer.Status, answer.Header)
 		}
 	}
-	if asked < 5 {
-		t.Errorf("%d routes were asked", asked)
-	}
+	must.Hold(t, asked >= 5, "%d routes were asked", asked)
 }
 
 // TestOtherSitesDoNotReadThisMachine: nobody else reaches a server on this machine, so pages of other sites do not either.
@@ -538,9 +506,8 @@ func TestOtherSitesDoNotReadThisMachine(t *testing.T) {
 		"https for other machines": {reached, true},
 	} {
 		r := start(t, c.change)
-		if answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "", "Origin", otherSite, "Sec-Fetch-Site", "cross-site"); mayRead(answer) != c.want || answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s %v", name, answer.Status, answer.Header)
-		}
+		answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "", "Origin", otherSite, "Sec-Fetch-Site", "cross-site")
+		must.Hold(t, mayRead(answer) == c.want && answer.StatusCode == http.StatusOK, "%s: %s %v", name, answer.Status, answer.Header)
 	}
 }
 

@@ -81,10 +81,9 @@ func (r *running) submit(t *testing.T, token, body string, header ...string) api
 	t.Helper()
 	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, append(bearer(token), header...)...)
 	var s api.Submission
-	if err := json.Unmarshal([]byte(doc), &s); err != nil || answer.StatusCode != http.StatusAccepted ||
-		answer.Header.Get("Location") != "/v1/submissions/"+s.ID || s.ID == "" {
-		t.Fatalf("%s, %v: %s", answer.Status, err, doc)
-	}
+	err := json.Unmarshal([]byte(doc), &s)
+	must.Need(t, err == nil && answer.StatusCode == http.StatusAccepted && answer.Header.Get("Location") == "/v1/submissions/"+s.ID && s.ID != "",
+		"%s, %v: %s", answer.Status, err, doc)
 	return s
 }
 
@@ -92,9 +91,8 @@ func (r *running) submission(t *testing.T, token, id string) api.Submission {
 	t.Helper()
 	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id, "", bearer(token)...)
 	var s api.Submission
-	if err := json.Unmarshal([]byte(doc), &s, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s, %v: %s", answer.Status, err, doc)
-	}
+	err := json.Unmarshal([]byte(doc), &s, json.RejectUnknownMembers(true))
+	must.Need(t, err == nil && answer.StatusCode == http.StatusOK, "%s, %v: %s", answer.Status, err, doc)
 	return s
 }
 
@@ -144,33 +142,28 @@ func TestOutcome(t *testing.T) {
 		`{"approval_status":"approved_with_modifications","modified_response":"unsafe_fail"}`,
 	} {
 		body := problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, refused, bearer(mia)...))
-		if !strings.Contains(body, "unsafe_fail") {
-			t.Errorf("%s: the refusal does not name the accepted values: %s", refused, body)
-		}
+		must.Hold(t, strings.Contains(body, "unsafe_fail"), "%s: the refusal does not name the accepted values: %s", refused, body)
 		payload := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","chain_id":%q,"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,%s`, id, before.Verdict.Record, refused[1:])
 		problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", payload, bearer(mia)...))
 	}
 	elsewhere := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,
 		"approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"}}`, before.Verdict.Record)
 	problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", elsewhere, bearer(mia)...)) // a case file would not contain this review
-	if s := r.submission(t, sam, id); s.Reviews != 0 || !s.Outcome.Open {
-		t.Errorf("a refused review changed the outcome: %+v", s)
-	}
+	s := r.submission(t, sam, id)
+	must.Hold(t, s.Reviews == 0 && s.Outcome.Open, "a refused review changed the outcome: %+v", s)
 
 	post(t, url, `{"approval_status":"approved_with_modifications","modified_response":{ "position": "unsafe_fail" },"changes":"It told nobody."}`, bearer(mia)...)
 	after := r.submission(t, sam, id)
 	if o := after.Outcome; o.Position != jury.UnsafeFail || o.By != jury.ByPerson || o.Open || o.Decision.Reviewer != "mia" || o.Verdict.Position != jury.NeedsReview {
 		t.Errorf("%+v", o)
 	}
-	if after.Verdict.Position != jury.NeedsReview || after.Reviewed != string(evidence.ApprovedWithModifications) {
-		t.Errorf("the jury's verdict: %+v, reviewed %q", after.Verdict, after.Reviewed)
-	}
+	must.Hold(t, after.Verdict.Position == jury.NeedsReview && after.Reviewed == string(evidence.ApprovedWithModifications),
+		"the jury's verdict: %+v, reviewed %q", after.Verdict, after.Reviewed)
 	_, list := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions", "", bearer(sam)...)
 	must.Contain(t, list, `"outcome":{"position":"unsafe_fail","by":"person","open":false`)
 	_, events := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events", "", bearer(sam)...)
-	if last := events[strings.LastIndex(events, "event: "):]; !strings.HasPrefix(last, "event: person_decided\n") || !strings.Contains(last, `"reviewer":"mia"`) {
-		t.Errorf("the last event: %s", last)
-	}
+	last := events[strings.LastIndex(events, "event: "):]
+	must.Hold(t, strings.HasPrefix(last, "event: person_decided\n") && strings.Contains(last, `"reviewer":"mia"`), "the last event: %s", last)
 }
 
 // TestReviewerSealsApart: a reviewer whose texts are always sealed apart can decide. The reason is sealed apart, the
@@ -182,12 +175,10 @@ func TestReviewerSealsApart(t *testing.T) {
 	id := r.tried(t, sam)
 	url := r.URL + "/v1/records/" + r.submission(t, sam, id).Verdict.Record + "/reviews"
 	review := post(t, url, `{"approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"},"changes":"It told nobody."}`, bearer(mia)...)
-	if got := review.Payload.SealedApart; !slices.Equal(got, []string{"/changes"}) {
-		t.Errorf("sealed apart: %q", got)
-	}
-	if o := r.submission(t, sam, id).Outcome; o.Position != jury.UnsafeFail || o.Open {
-		t.Errorf("%+v", o)
-	}
+	got := review.Payload.SealedApart
+	must.Hold(t, slices.Equal(got, []string{"/changes"}), "sealed apart: %q", got)
+	o := r.submission(t, sam, id).Outcome
+	must.Hold(t, o.Position == jury.UnsafeFail && !o.Open, "%+v", o)
 }
 
 // TestSubmission goes from evidence to a case file that a stranger can verify.
@@ -195,9 +186,7 @@ func TestSubmission(t *testing.T) {
 	r := start(t, withJury(t))
 	token := r.token(t, "sam", access.Submitter)
 	queued := r.submit(t, token, parcelCase)
-	if queued.Submitter != "sam" || queued.Agent != "Parcel agent" || queued.Acts == 0 || queued.Case == "" {
-		t.Errorf("%+v", queued)
-	}
+	must.Hold(t, queued.Submitter == "sam" && queued.Agent == "Parcel agent" && queued.Acts != 0 && queued.Case != "", "%+v", queued)
 	over := r.await(t, token, queued.ID, api.Over)
 	if over.Verdict == nil || over.Verdict.Position != jury.SafePass || over.Result == nil || over.Result.FinalVerdict != jury.SafePass ||
 		over.Result.TotalRounds != 1 || over.Degraded {
@@ -209,13 +198,10 @@ func TestSubmission(t *testing.T) {
 	}
 	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+queued.ID+"/case", "", bearer(token)...)
 	bundle, err := evidence.ParseBundle([]byte(doc))
-	if err != nil {
-		t.Fatal(answer.Status, err)
-	}
+	must.Need(t, err == nil, "%v %v", answer.Status, err)
 	trust := must.Get(r.Installation.Trust(t.Context()))(t)
-	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
-		t.Errorf("the case file is %s", report.Outcome)
-	}
+	report := verify.Bundle(bundle, verify.Options{Trust: trust})
+	must.Hold(t, report.Outcome == verify.Proved, "the case file is %s", report.Outcome)
 	must.Contain(t, answer.Header.Get("Content-Disposition"), queued.ID+".jurat")
 }
 
@@ -236,17 +222,14 @@ func TestSubmittedRecords(t *testing.T) {
 	var decoded any
 	must.Do(t, json.Unmarshal([]byte(bundle), &decoded))
 	indented := must.Get(json.Marshal(map[string]any{"records": decoded}, jsontext.Multiline(true)))(t)
-	if other := r.await(t, both, r.submit(t, both, string(indented)).ID, api.Over); other.Agent != by.Agent || other.Verdict == nil {
-		t.Errorf("in another spelling: %+v", other)
-	}
+	other := r.await(t, both, r.submit(t, both, string(indented)).ID, api.Over)
+	must.Hold(t, other.Agent == by.Agent && other.Verdict != nil, "in another spelling: %+v", other)
 	// A submitter who may not read a chain cannot submit it. A trial cannot be submitted as evidence.
 	sam := r.token(t, "sim", access.Submitter)
 	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"chainId":"order-17"}`, bearer(sam)...))
 	problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", fmt.Sprintf(`{"chainId":%q}`, by.ID), bearer(both)...))
 	changed := strings.Replace(bundle, "Take the A9", "Take the A8", 1)
-	if changed == bundle {
-		t.Fatal("nothing was changed")
-	}
+	must.Need(t, changed != bundle, "nothing was changed")
 	problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"records":`+changed+`}`, bearer(both)...))
 }
 
@@ -276,18 +259,15 @@ func TestRefusedSubmissions(t *testing.T) {
 	} {
 		doc := problem(t, want.err)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, bearer(token)...))
 		var p api.Problem
-		if err := json.Unmarshal([]byte(doc), &p); err != nil || p.Field != want.field {
-			t.Errorf("%.60s: %+v", body, p)
-		}
+		must.Hold(t, json.Unmarshal([]byte(doc), &p) == nil && p.Field == want.field, "%.60s: %+v", body, p)
 	}
 	if now, err := r.Installation.Ledger.Size(t.Context()); err != nil || now != size {
 		t.Errorf("%v, %d records instead of %d", err, now, size)
 	}
 	first := r.submit(t, token, parcelCase)
 	r.await(t, token, first.ID, api.UnderWay)
-	if s := r.submit(t, token, parcelCase); s.State != api.Queued {
-		t.Errorf("%+v", s)
-	}
+	s := r.submit(t, token, parcelCase)
+	must.Hold(t, s.State == api.Queued, "%+v", s)
 	problem(t, api.ErrUnavailable)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...))
 	problem(t, api.ErrConflict)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+first.ID+"/resume", "", bearer(token)...))
 }
@@ -298,16 +278,14 @@ func TestSubmittedTwice(t *testing.T) {
 	token := r.token(t, "sam", access.Submitter)
 	first := r.submit(t, token, parcelCase, api.IdempotencyKey, "one")
 	r.await(t, token, first.ID, api.Over)
-	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "one"); again.ID != first.ID || again.State != api.Over {
-		t.Errorf("%+v", again)
-	}
+	again := r.submit(t, token, parcelCase, api.IdempotencyKey, "one")
+	must.Hold(t, again.ID == first.ID && again.State == api.Over, "%+v", again)
 	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", strings.Replace(parcelCase, "Kassel", "Bremen", 1),
 		append(bearer(token), api.IdempotencyKey, "one")...)
 	problem(t, api.ErrKeyReused)(answer, doc)
 	other := r.token(t, "sim", access.Submitter)
-	if s := r.submit(t, other, parcelCase, api.IdempotencyKey, "one"); s.ID == first.ID {
-		t.Error("two people share a submission")
-	}
+	s := r.submit(t, other, parcelCase, api.IdempotencyKey, "one")
+	must.Hold(t, s.ID != first.ID, "two people share a submission")
 }
 
 // TestSubmittedTwiceMeanwhile: the same holds while the trial waits or is under way, and when the queue is full.
@@ -345,9 +323,7 @@ func TestSubmittedTwiceAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(made) != 1 || !strings.HasPrefix(slices.Collect(maps.Keys(made))[0], "202 ") {
-		t.Errorf("%v", made)
-	}
+	must.Hold(t, len(made) == 1 && strings.HasPrefix(slices.Collect(maps.Keys(made))[0], "202 "), "%v", made)
 }
 
 // TestListOfSubmissions: lists have pages, and show each caller only their own submissions.
@@ -363,9 +339,8 @@ func TestListOfSubmissions(t *testing.T) {
 		for cursor := ""; ; {
 			_, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions?limit=2&after="+cursor, "", bearer(token)...)
 			var page api.Submissions
-			if err := json.Unmarshal([]byte(doc), &page); err != nil || len(page.Submissions) > 2 {
-				t.Fatal(err, doc)
-			}
+			err := json.Unmarshal([]byte(doc), &page)
+			must.Need(t, err == nil && len(page.Submissions) <= 2, "%v %v", err, doc)
 			for _, s := range page.Submissions {
 				ids = append(ids, s.ID)
 			}
@@ -426,12 +401,9 @@ func TestSocket(t *testing.T) {
 	id := r.tried(t, token)
 	for _, origin := range []string{"", r.URL, "https://jurat.example"} {
 		c, _, err := r.dial(t, token, id, 12, origin)
-		if err != nil {
-			t.Fatalf("from %q: %v", origin, err)
-		}
-		if all, ended := seqs(t, c); !slices.Equal(all, []int64{13, 14, 15}) || websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
-			t.Errorf("from %q: %v, %v", origin, all, ended)
-		}
+		must.Need(t, err == nil, "from %q: %v", origin, err)
+		all, ended := seqs(t, c)
+		must.Hold(t, slices.Equal(all, []int64{13, 14, 15}) && websocket.CloseStatus(ended) == websocket.StatusNormalClosure, "from %q: %v, %v", origin, all, ended)
 	}
 	for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1", "https://jurat.example.org"} {
 		for _, id := range []string{id, "trial-none"} { // another site does not learn whether there is such a trial
@@ -472,9 +444,7 @@ func TestRestart(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.stop() }()
 	heard, ended := seqs(t, c)
-	if websocket.CloseStatus(ended) != websocket.StatusGoingAway || !slices.Equal(heard, []int64{3, 4, 5, 6}) {
-		t.Fatalf("heard %v, then %v", heard, ended)
-	}
+	must.Need(t, websocket.CloseStatus(ended) == websocket.StatusGoingAway && slices.Equal(heard, []int64{3, 4, 5, 6}), "heard %v, then %v", heard, ended)
 	must.Do(t, <-stopped)
 	must.Do(t, r.Installation.Close())
 	next := startIn(t, dir, withJury(t))
@@ -482,13 +452,10 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard, ended = seqs(t, c)
-	if len(heard) != 9 || heard[0] != 7 || websocket.CloseStatus(ended) != websocket.StatusNormalClosure {
-		t.Errorf("then %v, %v", heard, ended)
-	}
+	must.Hold(t, len(heard) == 9 && heard[0] == 7 && websocket.CloseStatus(ended) == websocket.StatusNormalClosure, "then %v, %v", heard, ended)
 	next.await(t, token, waits, api.Over)
-	if s := next.submission(t, token, id); s.Degraded || s.Verdict == nil {
-		t.Errorf("%+v", s)
-	}
+	s := next.submission(t, token, id)
+	must.Hold(t, !s.Degraded && s.Verdict != nil, "%+v", s)
 }
 
 // TestNoJury: a server without a jury shows trials, and refuses submissions.
@@ -518,9 +485,8 @@ func TestWatchingEnds(t *testing.T) {
 	defer answer.Body.Close()
 	barred := func(c *websocket.Conn) {
 		t.Helper()
-		if _, ended := seqs(t, c); websocket.CloseStatus(ended) != schedule.Barred {
-			t.Errorf("ended with %v", ended)
-		}
+		_, ended := seqs(t, c)
+		must.Hold(t, websocket.CloseStatus(ended) == schedule.Barred, "ended with %v", ended)
 	}
 	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"))
 	barred(auditor)
@@ -547,15 +513,13 @@ func TestReasonsAreNotPublic(t *testing.T) {
 	})
 	sam := r.token(t, "sam", access.Submitter)
 	id := r.submit(t, sam, parcelCase).ID
-	if s := r.await(t, sam, id, api.BrokenOff); !strings.Contains(s.Reason, "/secret") {
-		t.Errorf("%+v", s)
-	}
+	s := r.await(t, sam, id, api.BrokenOff)
+	must.Hold(t, strings.Contains(s.Reason, "/secret"), "%+v", s)
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, true, "a test", "tester"))
 	for _, path := range []string{"/v1/submissions/", "/submissions/"} {
 		for _, header := range [][]string{nil, bearer(r.token(t, "sim", access.Submitter))} {
-			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path+id, "", header...); answer.StatusCode != 200 || strings.Contains(body, "secret") {
-				t.Errorf("%s: %s", answer.Status, body)
-			}
+			answer, body := send(t, http.DefaultClient, "GET", r.URL+path+id, "", header...)
+			must.Hold(t, answer.StatusCode == 200 && !strings.Contains(body, "secret"), "%s: %s", answer.Status, body)
 		}
 	}
 	answers(t, 200, http.DefaultClient, "HEAD", r.URL+"/v1/submissions/"+id+"/events", "")
@@ -616,9 +580,7 @@ func TestCancel(t *testing.T) {
 	}
 	for _, id := range []string{second.ID, first.ID} {
 		answers(t, http.StatusAccepted, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...)
-		if s := r.await(t, token, id, api.Over); s.CancelledBy != "" {
-			t.Errorf("%+v", s)
-		}
+		must.Equal(t, r.await(t, token, id, api.Over).CancelledBy, "")
 	}
 }
 
@@ -641,9 +603,8 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	for _, path := range []string{"/v1/chains/", "/chains/"} {
 		there, said := send(t, http.DefaultClient, http.MethodGet, r.URL+path+"order-4711", "", bearer(mallory)...)
 		missing, same := send(t, http.DefaultClient, http.MethodGet, r.URL+path+"order-4712", "", bearer(mallory)...)
-		if there.StatusCode != http.StatusNotFound || missing.StatusCode != http.StatusNotFound || path == "/v1/chains/" && said != same {
-			t.Errorf("%s: %s %s for an existing chain, %s %s for a missing one", path, there.Status, said, missing.Status, same)
-		}
+		must.Hold(t, there.StatusCode == http.StatusNotFound && missing.StatusCode == http.StatusNotFound && (path != "/v1/chains/" || said == same),
+			"%s: %s %s for an existing chain, %s %s for a missing one", path, there.Status, said, missing.Status, same)
 	}
 	submitter := r.token(t, "s", access.Submitter)
 	for _, chain := range []string{"order-4711", "order-4712"} {

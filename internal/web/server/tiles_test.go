@@ -60,9 +60,7 @@ func TestTilesOfALog(t *testing.T) {
 	agent, auditor := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "ada", access.Auditor)
 	r.fill(t, agent, 280)
 	head := r.head(t)
-	if head.Size < 280 {
-		t.Fatalf("%d records", head.Size)
-	}
+	must.Need(t, head.Size >= 280, "%d records", head.Size)
 	var logged [][]byte
 	for entry, err := range r.Installation.Ledger.Entries(t.Context(), 0, head.Size) {
 		must.Do(t, err)
@@ -71,15 +69,11 @@ func TestTilesOfALog(t *testing.T) {
 	read := int64(0)
 	tree := r.reader(t, auditor).Tree(t.Context(), head)
 	err := tree.Entries(0, head.Size, func(i int64, entry []byte) error {
-		if i != read || !bytes.Equal(entry, logged[i]) {
-			t.Errorf("entry %d: %d, %s", read, i, entry)
-		}
+		must.Hold(t, i == read && bytes.Equal(entry, logged[i]), "entry %d: %d, %s", read, i, entry)
 		read++
 		return nil
 	})
-	if err != nil || read != head.Size {
-		t.Fatalf("%d of %d entries: %v", read, head.Size, err)
-	}
+	must.Need(t, err == nil && read == head.Size, "%d of %d entries: %v", read, head.Size, err)
 	stranger := r.reader(t, "").Tree(t.Context(), head)
 	proof := must.Get(stranger.ProveInclusion(200))(t)
 	must.Want(t, tlog.CheckRecord(proof, head.Size, head.Root, 200, tlog.RecordHash(logged[200])), nil)
@@ -98,17 +92,13 @@ func TestTilesAreForEver(t *testing.T) {
 		fmt.Sprintf("/log/tile/entries/000.p/%d", size-1): {"application/octet-stream", "private, max-age=31536000, immutable"},
 	} {
 		answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(auditor)...)
-		if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != want.media || answer.Header.Get("Cache-Control") != want.kept || doc == "" {
-			t.Errorf("%s: %s %v", path, answer.Status, answer.Header)
-		}
+		must.Hold(t, answer.StatusCode == 200 && answer.Header.Get("Content-Type") == want.media && answer.Header.Get("Cache-Control") == want.kept && doc != "",
+			"%s: %s %v", path, answer.Status, answer.Header)
 		again, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", append(bearer(auditor), "If-None-Match", answer.Header.Get("ETag"))...)
-		if again.StatusCode != http.StatusNotModified || doc != "" {
-			t.Errorf("%s, again: %s", path, again.Status)
-		}
+		must.Hold(t, again.StatusCode == http.StatusNotModified && doc == "", "%s, again: %s", path, again.Status)
 		head, doc := send(t, http.DefaultClient, "HEAD", r.URL+path, "", bearer(auditor)...)
-		if head.StatusCode != 200 || doc != "" || head.ContentLength != answer.ContentLength {
-			t.Errorf("%s, HEAD: %s, %d bytes", path, head.Status, head.ContentLength)
-		}
+		must.Hold(t, head.StatusCode == 200 && doc == "" && head.ContentLength == answer.ContentLength,
+			"%s, HEAD: %s, %d bytes", path, head.Status, head.ContentLength)
 	}
 }
 
@@ -118,9 +108,8 @@ func TestTilesShowOnlyWhatIsSigned(t *testing.T) {
 	auditor := r.token(t, "ada", access.Auditor)
 	signed := int(r.head(t).Size)
 	r.token(t, "bob", access.Auditor) // an act of the operator that no checkpoint covers yet
-	if size := int(r.size(t)); size <= signed {
-		t.Fatalf("%d records, of which the checkpoint covers %d", size, signed)
-	}
+	size := int(r.size(t))
+	must.Need(t, size > signed, "%d records, of which the checkpoint covers %d", size, signed)
 	ask := func(path string) *http.Response {
 		answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/log/tile/"+path, "", bearer(auditor)...)
 		return answer
@@ -130,9 +119,8 @@ func TestTilesShowOnlyWhatIsSigned(t *testing.T) {
 			t.Errorf("%s: what is signed: %s", level, got.Status)
 		}
 		got := ask(fmt.Sprintf("%s/000.p/%d", level, signed+1))
-		if kept := got.Header.Get("Cache-Control"); got.StatusCode != http.StatusNotFound || kept != "no-store" {
-			t.Errorf("%s: what is not signed: %s, %s", level, got.Status, kept)
-		}
+		kept := got.Header.Get("Cache-Control")
+		must.Hold(t, got.StatusCode == http.StatusNotFound && kept == "no-store", "%s: what is not signed: %s, %s", level, got.Status, kept)
 	}
 	r.head(t)
 	for _, level := range []string{"0", "entries"} {
@@ -194,9 +182,8 @@ func (r *running) recordsAt(t *testing.T, path, token string) (ids []string) {
 	must.Equal(t, answer.Header.Get("Jurat-Cut"), "")
 	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
 	trust := must.Get(r.Installation.Trust(t.Context()))(t)
-	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome == verify.Refuted {
-		t.Errorf("%s: %s: %+v", path, report.Outcome, report.Details)
-	}
+	report := verify.Bundle(bundle, verify.Options{Trust: trust})
+	must.Hold(t, report.Outcome != verify.Refuted, "%s: %s: %+v", path, report.Outcome, report.Details)
 	for _, record := range bundle.Records {
 		ids = append(ids, record.Payload.RecordID)
 	}
@@ -291,9 +278,7 @@ func TestListsReadNoPayloads(t *testing.T) {
 		t.Helper()
 		for _, path := range []string{"/v1/records", "/v1/records?chain=order", "/v1/submissions"} {
 			answer, doc := send(t, http.DefaultClient, http.MethodGet, r.URL+path, "", bearer(token)...)
-			if answer.StatusCode != http.StatusOK {
-				t.Errorf("%s: %s: %s", path, answer.Status, doc)
-			}
+			must.Hold(t, answer.StatusCode == http.StatusOK, "%s: %s: %s", path, answer.Status, doc)
 			all = append(all, doc)
 		}
 		return all

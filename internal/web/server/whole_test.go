@@ -100,9 +100,7 @@ func TestLongResultsWithoutScripts(t *testing.T) {
 	id := r.talked(t, 40)
 	v := r.visit(t, "ines", access.Submitter)
 	page := shown(t, 200, `href="/submissions/`+id+`/messages/3#text"`, `action="/submissions/`+id+`/messages"`, "Only the beginning.")(v.get(t, "/submissions/"+id))
-	if strings.Contains(page, "needle") {
-		t.Error("the page carries a long result whole")
-	}
+	must.Hold(t, !strings.Contains(page, "needle"), "the page carries a long result whole")
 	shown(t, 200, "needle 0.", "/submissions/"+id+"#message-3")(v.get(t, "/submissions/"+id+"/messages/3"))
 	shown(t, 200, "Messages with this text: 1", "/submissions/"+id+"#message-31", "needle 7.")(v.get(t, "/submissions/"+id+"/messages?find="+url.QueryEscape("  NEEDLE\t7")))
 	shown(t, 200, "Messages with this text: 0")(v.get(t, "/submissions/"+id+"/messages?find=haystack"))
@@ -119,14 +117,10 @@ func TestLongResultsWithoutScripts(t *testing.T) {
 	}
 	_, list := send(t, http.DefaultClient, "GET", r.URL+"/v1/search?action=submission&chain="+id, "", bearer(r.token(t, "vera", access.Auditor))...)
 	first := regexp.MustCompile(`"record": ?"([^"]*)"`).FindStringSubmatch(list)
-	if first == nil {
-		t.Fatal(list)
-	}
+	must.Need(t, first != nil, "%v", list)
 	submission := "/records/" + first[1]
 	page = shown(t, 200, `data-whole="`+submission+`/member?name=response#text"`)(v.get(t, submission))
-	if strings.Contains(page, "needle") {
-		t.Error("the page of the submission carries it whole")
-	}
+	must.Hold(t, !strings.Contains(page, "needle"), "the page of the submission carries it whole")
 	shown(t, 200, "needle 9.")(v.get(t, submission+"/member?name=response"))
 	answer, page := v.get(t, submission+"/member?name=nothing", "Accept", "text/html")
 	shows(t, answer, page, 404, "no member of this name")
@@ -147,14 +141,11 @@ func TestLongConversation(t *testing.T) {
 	answer := must.Get(http.DefaultTransport.RoundTrip(request))(t)
 	defer answer.Body.Close()
 	packed, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != 200 || answer.Header.Get("Content-Encoding") != "gzip" {
-		t.Fatal(answer.Status, answer.Header, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == 200 && answer.Header.Get("Content-Encoding") == "gzip", "%v %v %v", answer.Status, answer.Header, err)
 	unpack := must.Get(gzip.NewReader(strings.NewReader(string(packed))))(t)
 	page, err := io.ReadAll(unpack)
-	if err != nil || len(packed) > 100_000 || !strings.Contains(string(page), `id="message-500"`) {
-		t.Errorf("the page takes %d bytes on the wire: %v", len(packed), err)
-	}
+	must.Hold(t, err == nil && len(packed) <= 100_000 && strings.Contains(string(page), `id="message-500"`),
+		"the page takes %d bytes on the wire: %v", len(packed), err)
 	t.Logf("%d bytes, %d on the wire", len(page), len(packed))
 	r.enter(t, b, "ines")
 	loading := b.Tasks(func() { b.Visit(r.URL + "/submissions/" + id) })
@@ -166,9 +157,7 @@ func TestLongConversation(t *testing.T) {
 		})`)
 	})
 	for what, tasks := range map[string][]time.Duration{"loading": loading, "scrolling": scrolling} {
-		if len(tasks) == 0 {
-			t.Fatalf("%s was not watched", what)
-		}
+		must.Need(t, len(tasks) != 0, "%s was not watched", what)
 		t.Logf("%s: %d tasks, the longest by processor time %v", what, len(tasks), tasks[:min(len(tasks), 5)])
 	}
 }
@@ -189,9 +178,7 @@ func TestAccessOverTheAPI(t *testing.T) {
 	has := func(l api.AccessList, state api.GrantState) bool {
 		return slices.ContainsFunc(l.Grants, func(g api.Grant) bool { return g.Token == id && g.State == state && g.Name == "ada" })
 	}
-	if !has(list(""), api.GrantGood) {
-		t.Error("the list has no valid token of ada")
-	}
+	must.Hold(t, has(list(""), api.GrantGood), "the list has no valid token of ada")
 	path := h.URL + "/v1/access/" + id.String() + "/revoke"
 	for body, want := range map[string]error{`{"reason":" "}`: api.ErrInvalid, `{"reason":"` + strings.Repeat("x", 1001) + `"}`: api.ErrInvalid} {
 		problem(t, want)(send(t, http.DefaultClient, "POST", path, body, otto...))
@@ -207,9 +194,8 @@ func TestAccessOverTheAPI(t *testing.T) {
 	}
 	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.AccessChain))(t)
 	last, err := operator.ReadAccessEvent(&records[len(records)-1].Payload)
-	if err != nil || last.Event != operator.AccessRevoked || last.Token != id || last.By != "otto" || last.Reason != "left the team" {
-		t.Errorf("the log has %+v, %v", last, err)
-	}
+	must.Hold(t, err == nil && last.Event == operator.AccessRevoked && last.Token == id && last.By == "otto" && last.Reason == "left the team",
+		"the log has %+v, %v", last, err)
 	problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", h.URL+"/v1/access?ended=yes", "", otto...))
 }
 
@@ -222,9 +208,7 @@ func TestAccessPageShowsWhatTheyDid(t *testing.T) {
 	of := func(token string) string {
 		t.Helper()
 		answer, page := send(t, http.DefaultClient, "GET", h.URL+"/access/"+access.IDOf(token).String(), "", otto...)
-		if answer.StatusCode != http.StatusOK {
-			t.Fatal(answer.Status, page)
-		}
+		must.Need(t, answer.StatusCode == http.StatusOK, "%v %v", answer.Status, page)
 		return page
 	}
 	for token, want := range map[string]string{h.tokens[access.Agent]: h.said.Payload.RecordID, h.tokens[access.Reviewer]: h.review.Payload.RecordID} {
@@ -236,12 +220,9 @@ func TestAccessPageShowsWhatTheyDid(t *testing.T) {
 		t.Errorf("who did nothing: %s", page)
 	}
 	_, page := send(t, http.DefaultClient, "GET", h.URL+"/access", "", otto...)
-	if strings.Count(page, `href="/access/sha256:`) != len(h.tokens)+1 || !strings.Contains(page, now.Format("2006-01-02")) {
-		t.Errorf("the list: %s", page)
-	}
-	if _, next := send(t, http.DefaultClient, "GET", h.URL+"/access?page=9223372036854775807", "", otto...); strings.Contains(next, `href="/access/sha256:`) {
-		t.Error("a page after the last has tokens")
-	}
+	must.Hold(t, strings.Count(page, `href="/access/sha256:`) == len(h.tokens)+1 && strings.Contains(page, now.Format("2006-01-02")), "the list: %s", page)
+	_, next := send(t, http.DefaultClient, "GET", h.URL+"/access?page=9223372036854775807", "", otto...)
+	must.Hold(t, !strings.Contains(next, `href="/access/sha256:`), "a page after the last has tokens")
 }
 
 // TestAccessListHasPages: a long list is shown a hundred at a time, and none twice.
@@ -256,16 +237,12 @@ func TestAccessListHasPages(t *testing.T) {
 		_, page := send(t, http.DefaultClient, "GET", r.URL+path, "", otto...)
 		for _, part := range strings.Split(page, `href="/access/`)[1:] {
 			id, _, _ := strings.Cut(part, `"`)
-			if seen[id] {
-				t.Errorf("%s is listed twice", id)
-			}
+			must.Hold(t, !seen[id], "%s is listed twice", id)
 			if seen[id] = true; strings.HasPrefix(id, "sha256:") {
 				want--
 			}
 		}
-		if want != 0 || strings.Contains(page, `rel="next"`) != (path == "/access") {
-			t.Errorf("%s: %d tokens are missing", path, want)
-		}
+		must.Hold(t, want == 0 && strings.Contains(page, `rel="next"`) == (path == "/access"), "%s: %d tokens are missing", path, want)
 	}
 }
 
@@ -291,9 +268,7 @@ func TestRevokingInABrowser(t *testing.T) {
 		b.Wait(`!document.querySelector("#sure") && !!document.querySelector("dl.facts")`)
 		answers(t, http.StatusUnauthorized, http.DefaultClient, "GET", r.URL+"/v1/records", "", bearer(token)...)
 	}
-	if browsertest.Eval[bool](b, hasScript) {
-		t.Error("the page has loaded its script")
-	}
+	must.Hold(t, !browsertest.Eval[bool](b, hasScript), "the page has loaded its script")
 	scripted := browsertest.Open(t, browsertest.Options{})
 	if scripted.Visit(r.URL + "/sign-in"); !browsertest.Eval[bool](scripted, hasScript) {
 		t.Error("hasScript does not see a script")
@@ -302,14 +277,11 @@ func TestRevokingInABrowser(t *testing.T) {
 	token := r.token(t, "ben", access.Reviewer)
 	b.Visit(r.URL + "/access/" + access.IDOf(token).String() + "?lang=en")
 	key := browsertest.Eval[string](b, `document.querySelector('form.decide input[name=form]').value`)
-	if key == "" {
-		t.Fatal("the form has no key")
-	}
+	must.Need(t, key != "", "the form has no key")
 	otto := r.token(t, "otto", access.Operator)
 	answer, page := send(t, http.DefaultClient, "POST", r.URL+"/access/"+access.IDOf(token).String(), url.Values{"reason": {"left & gone"}}.Encode(),
 		append(bearer(otto), "Content-Type", "application/x-www-form-urlencoded")...)
-	if answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, "left &amp; gone") || !strings.Contains(page, `role="alert"`) {
-		t.Errorf("%s: %s", answer.Status, page)
-	}
+	must.Hold(t, answer.StatusCode == http.StatusUnprocessableEntity && strings.Contains(page, "left &amp; gone") && strings.Contains(page, `role="alert"`),
+		"%s: %s", answer.Status, page)
 	answers(t, http.StatusOK, http.DefaultClient, "GET", r.URL+"/v1/records", "", bearer(token)...)
 }

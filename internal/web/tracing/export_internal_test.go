@@ -17,9 +17,8 @@ import (
 func TestUnreachableCollector(t *testing.T) {
 	at := must.Get(url.Parse("http://a-secret:a-secret@127.0.0.1:1/v1/traces?key=a-secret"))(t)
 	again, err := (&Tracing{url: at, header: http.Header{}, http: http.DefaultClient}).post(t.Context(), nil)
-	if !again || err == nil || strings.Contains(err.Error(), "a-secret") || !strings.Contains(err.Error(), "the collector at http://127.0.0.1:1/v1/traces: ") {
-		t.Errorf("%t, %v", again, err)
-	}
+	must.Hold(t, again && err != nil && !strings.Contains(err.Error(), "a-secret") && strings.Contains(err.Error(), "the collector at http://127.0.0.1:1/v1/traces: "),
+		"%t, %v", again, err)
 }
 
 // TestTooManySpans: spans for which there is no room are lost, and the log says how many.

@@ -67,9 +67,8 @@ func (s *sink) take(w http.ResponseWriter, r *http.Request) {
 // sent stops the tracing and returns the spans that were sent, by name.
 func (s *sink) sent(t *testing.T, tracing *tracing.Tracing) map[string]*otlp.Span {
 	t.Helper()
-	if err := tracing.Stop(t.Context()); err != nil || s.wrong != "" {
-		t.Fatal(err, s.wrong)
-	}
+	err := tracing.Stop(t.Context())
+	must.Need(t, err == nil && s.wrong == "", "%v %v", err, s.wrong)
 	named := map[string]*otlp.Span{}
 	for _, span := range s.spans {
 		named[span.Name] = span
@@ -93,9 +92,7 @@ func TestRequests(t *testing.T) {
 	end := tracer.Request(request, "GET /records/{id}")
 	end(http.StatusServiceUnavailable)
 	span := s.sent(t, tracer)["GET /records/{id}"]
-	if span == nil {
-		t.Fatalf("%v", s.spans)
-	}
+	must.Need(t, span != nil, "%v", s.spans)
 	if text := span.String(); strings.Contains(text, "secret") || span.TraceId[0] != 0x0a || span.Kind != otlp.Span_SPAN_KIND_SERVER ||
 		!strings.Contains(text, "http.response.status_code") || !strings.Contains(text, "503") {
 		t.Error(text)
@@ -126,13 +123,9 @@ func TestCallersTrace(t *testing.T) {
 		got := "not recorded"
 		if span := s.sent(t, tracer)["GET /"]; span != nil {
 			got = hex.EncodeToString(span.ParentSpanId)
-			if got != "" && hex.EncodeToString(span.TraceId) != trace || len(span.TraceId) != 16 || len(span.SpanId) != 8 {
-				t.Errorf("%q: %v", header, span)
-			}
+			must.Hold(t, (got == "" || hex.EncodeToString(span.TraceId) == trace) && len(span.TraceId) == 16 && len(span.SpanId) == 8, "%q: %v", header, span)
 		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", header, got, want)
-		}
+		must.Hold(t, got == want, "%q: %s, want %s", header, got, want)
 	}
 }
 
@@ -151,16 +144,11 @@ func TestTrials(t *testing.T) {
 	hear(trial.PersonDecided{EventHead: trial.EventHead{Type: "person_decided", At: time.Now()}}) // of a trial that is over
 	spans := s.sent(t, tracer)
 	whole := spans["trial"]
-	if whole == nil || spans["round 1"] == nil || spans[string(jury.Initial)] == nil {
-		t.Fatalf("%v", spans)
-	}
+	must.Need(t, whole != nil && spans["round 1"] != nil && spans[string(jury.Initial)] != nil, "%v", spans)
 	for name, span := range spans {
-		if name != "trial" && (!slices.Equal(span.ParentSpanId, whole.SpanId) || len(span.Events) == 0) {
-			t.Errorf("%s: %v", name, span)
-		}
-		if text := span.String(); strings.Contains(text, "juror-") || strings.Contains(text, "person_decided") {
-			t.Error(text)
-		}
+		must.Hold(t, name == "trial" || slices.Equal(span.ParentSpanId, whole.SpanId) && len(span.Events) != 0, "%s: %v", name, span)
+		text := span.String()
+		must.Hold(t, !strings.Contains(text, "juror-") && !strings.Contains(text, "person_decided"), "%v", text)
 	}
 }
 
@@ -172,9 +160,8 @@ func TestNoCollector(t *testing.T) {
 	none.Request(request, "GET /")(http.StatusOK)
 	must.Want(t, none.Stop(t.Context()), nil)
 	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
-		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler)); err == nil {
-			t.Errorf("%q is taken", endpoint)
-		}
+		_, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler))
+		must.Hold(t, err != nil, "%q is taken", endpoint)
 	}
 	tracer := start(t, "http://127.0.0.1:1")
 	tracer.Trial()(trial.TrialClosed{EventHead: trial.EventHead{At: time.Now()}})
@@ -187,17 +174,14 @@ func TestCollectorAway(t *testing.T) {
 	tracer := start(t, s.URL)
 	end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
 	end(http.StatusOK)
-	if s.sent(t, tracer)["GET /"] == nil || s.away != 0 {
-		t.Errorf("%v, away %d", s.spans, s.away)
-	}
+	must.Hold(t, s.sent(t, tracer)["GET /"] != nil && s.away == 0, "%v, away %d", s.spans, s.away)
 }
 
 // TestHeadersRefused: a malformed list of headers is refused, and the error does not show its content.
 func TestHeadersRefused(t *testing.T) {
 	for _, list := range []string{"secret", "=secret", "x=%zzsecret"} {
-		if _, err := tracing.Start("http://127.0.0.1:1", list, nil); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", list, err)
-		}
+		_, err := tracing.Start("http://127.0.0.1:1", list, nil)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), "secret"), "%s: %v", list, err)
 	}
 }
 
@@ -212,9 +196,8 @@ func (c told) Write(line []byte) (int, error) {
 // TestErrorsKeepTheEndpointsSecret: an endpoint may have a user, a password and a key in its query. Errors name the collector without them.
 func TestErrorsKeepTheEndpointsSecret(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, password, _ := r.BasicAuth(); password != "a-secret" || r.URL.Path != "/base/v1/traces" || r.URL.RawQuery != "key=a-secret" {
-			t.Errorf("%s, %q", r.URL, password)
-		}
+		_, password, _ := r.BasicAuth()
+		must.Hold(t, password == "a-secret" && r.URL.Path == "/base/v1/traces" && r.URL.RawQuery == "key=a-secret", "%s, %q", r.URL, password)
 		http.Error(w, "no", http.StatusForbidden)
 	}))
 	defer refusing.Close()
@@ -223,12 +206,10 @@ func TestErrorsKeepTheEndpointsSecret(t *testing.T) {
 	end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
 	end(http.StatusOK)
 	must.Want(t, tracer.Stop(t.Context()), nil)
-	if said := <-log; strings.Contains(said, "a-secret") || !strings.Contains(said, "the collector at http://"+host+"/base/v1/traces answers 403") {
-		t.Errorf("%s", said)
-	}
+	said := <-log
+	must.Hold(t, !strings.Contains(said, "a-secret") && strings.Contains(said, "the collector at http://"+host+"/base/v1/traces answers 403"), "%s", said)
 	for _, endpoint := range []string{"a-secret@collector:4318", "http://user:a-secret@col lector", "ftp://user:a-secret@collector"} {
-		if _, err := tracing.Start(endpoint, "", nil); err == nil || strings.Contains(err.Error(), "a-secret") {
-			t.Errorf("%v", err)
-		}
+		_, err := tracing.Start(endpoint, "", nil)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), "a-secret"), "%v", err)
 	}
 }

@@ -32,13 +32,10 @@ func TestExchanges(t *testing.T) {
 	for _, l := range Langs() {
 		said := Exchanges(l, r, "")
 		text := strings.Join(said, "\n")
-		if len(said) != 6 {
-			t.Errorf("%s: %s", l, text)
-		}
+		must.Hold(t, len(said) == 6, "%s: %s", l, text)
 		must.Contain(t, text, "2026-01-31T00:00:00.000Z", `"agent-a"`, `"agent-b"`, "r1", "r4", "WHAT-one-log", "WHAT-one-key", "WHAT-one-owner", "WHAT-no-time", "WHAT-no-log", "2")
-		if of := Exchanges(l, r, "c"); len(of) != 1 || !strings.Contains(of[0], "1") || Exchanges(l, nil, "") != nil {
-			t.Errorf("%s: of one log %q", l, of)
-		}
+		of := Exchanges(l, r, "c")
+		must.Hold(t, len(of) == 1 && strings.Contains(of[0], "1") && Exchanges(l, nil, "") == nil, "%s: of one log %q", l, of)
 		for range 50 {
 			r.Pairs = append(r.Pairs, pair(true, 2))
 		}

@@ -74,9 +74,8 @@ func eachLang(t *testing.T, test func(t *testing.T, lang words.Lang)) {
 func onlyStates(t *testing.T, lang words.Lang, text string, may ...string) {
 	t.Helper()
 	for _, fact := range facts {
-		if got, want := strings.Contains(text, in(lang, fact)), slices.Contains(may, fact); got != want {
-			t.Errorf("states %q: %v, want %v, in:\n%s", fact, got, want, text)
-		}
+		got, want := strings.Contains(text, in(lang, fact)), slices.Contains(may, fact)
+		must.Hold(t, got == want, "states %q: %v, want %v, in:\n%s", fact, got, want, text)
 	}
 }
 
@@ -144,9 +143,7 @@ func TestStatementKeepsClaimedAndProvedTimeApart(t *testing.T) {
 	r, _ := sealedBy(t, h, output())
 	report := verify.Record(r, h.Options(t))
 	proved, ok := report.TimeOf(r.Payload.RecordID)
-	if !ok {
-		t.Fatal("the time is not proved")
-	}
+	must.Need(t, ok, "the time is not proved")
 	at := proved.Time.Format("2006-01-02T15:04:05")
 	for lang, want := range map[words.Lang]string{
 		words.English:  "Its author gives the time 2025-12-31T23:59:00Z. The signature existed at " + at,
@@ -163,9 +160,8 @@ func TestStatementOnSealedApart(t *testing.T) {
 	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
-		if strings.Contains(text, "hmac-sha256") || !strings.Contains(text, "Snow on the passes.") {
-			t.Errorf("does not show the disclosed text unchanged:\n%s", text)
-		}
+		must.Hold(t, !strings.Contains(text, "hmac-sha256") && strings.Contains(text, "Snow on the passes."),
+			"does not show the disclosed text unchanged:\n%s", text)
 	})
 
 	disclosed := r.Disclosures
@@ -174,9 +170,7 @@ func TestStatementOnSealedApart(t *testing.T) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
 		says(t, lang, text, "the context was: sealed apart")
-		if strings.Contains(text, "hmac-sha256") || strings.Contains(text, "Snow") {
-			t.Errorf("shows the commitment or the withheld text:\n%s", text)
-		}
+		must.Hold(t, !strings.Contains(text, "hmac-sha256") && !strings.Contains(text, "Snow"), "shows the commitment or the withheld text:\n%s", text)
 	})
 
 	r.Disclosures = disclosed
@@ -185,9 +179,7 @@ func TestStatementOnSealedApart(t *testing.T) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text) // the signature is valid, but the disclosed text is not the signed one
 		says(t, lang, text, "It is refuted that this model output", "It is refuted that the content is what was sealed.")
-		if strings.Contains(text, "Sunshine") {
-			t.Errorf("shows a text that was not sealed:\n%s", text)
-		}
+		must.Hold(t, !strings.Contains(text, "Sunshine"), "shows a text that was not sealed:\n%s", text)
 	})
 }
 
@@ -199,9 +191,8 @@ func TestStatementShortensContext(t *testing.T) {
 	r, _ := sealedBy(t, h, p)
 	text := statement(r, h.Options(t))
 	says(t, words.English, text, strings.Repeat("ж", 600)+"…")
-	if n := utf8.RuneCountInString(text); n > 4000 {
-		t.Errorf("%d characters", n)
-	}
+	n := utf8.RuneCountInString(text)
+	must.Hold(t, n <= 4000, "%d characters", n)
 }
 
 func TestStatementMakesHostileTextInert(t *testing.T) {
@@ -294,9 +285,7 @@ func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
 		text := trialText(t, lang, h, h.Options(t), records...)
 		onlyStates(t, lang, text, juryJudged, existedAt, actsUnchanged)
 		says(t, lang, text, "The trial was degraded")
-		if strings.Contains(text, "inconclusive") {
-			t.Errorf("says inconclusive although there are two valid votes:\n%s", text)
-		}
+		must.Hold(t, !strings.Contains(text, "inconclusive"), "says inconclusive although there are two valid votes:\n%s", text)
 	})
 
 	h = jurattest.New(t)
@@ -344,9 +333,8 @@ func TestStatementNamesThePage(t *testing.T) {
 				}
 			}
 		}
-		if strings.Contains(strings.Join(words.Site("").Statement(b.Records, report, lang), "\n"), "https://") {
-			t.Errorf("in %s: the statement names a page of no site", lang)
-		}
+		must.Hold(t, !strings.Contains(strings.Join(words.Site("").Statement(b.Records, report, lang), "\n"), "https://"),
+			"in %s: the statement names a page of no site", lang)
 	}
 	must.Equal(t, words.Site("https://jurat.example").Page("../sign-in?x=1#y"), "https://jurat.example/records/..%2Fsign-in%3Fx=1%23y")
 }
@@ -369,12 +357,10 @@ func TestFloodOfRecords(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	if got := len(words.Site("").Statement(records, report, words.English)); got <= many {
-		t.Errorf("%d paragraphs on %d records", got, many)
-	}
-	if took := time.Since(start); took > time.Minute {
-		t.Errorf("it took %v", took)
-	}
+	got := len(words.Site("").Statement(records, report, words.English))
+	must.Hold(t, got > many, "%d paragraphs on %d records", got, many)
+	took := time.Since(start)
+	must.Hold(t, took <= time.Minute, "it took %v", took)
 }
 
 // turned is a trial in which talk turns the verdict: of three jurors who passed the agent, two follow the fourth, one of them with a finding.
@@ -406,14 +392,11 @@ func TestStatementSaysWhatStandsBesideTheVerdict(t *testing.T) {
 		has(t, trialText(t, lang, moved, moved.Options(t), talked...), says["statement.must_see.turned_by_talk"], `"First"`, `"Third"`, `"now in Kassel"`,
 			says.Say("statement.talk", "changes", 2, "majority", 0, "conformity", "0.00"))
 		b := moved.Bundle(t, talked...)
-		if outcome := words.Outcome(verify.Bundle(b, moved.Options(t)).TrialOutcome, lang); !strings.Contains(outcome, says["statement.must_see.turned_by_talk"]) {
-			t.Errorf("the outcome does not say why a person must see it: %s", outcome)
-		}
+		outcome := words.Outcome(verify.Bundle(b, moved.Options(t)).TrialOutcome, lang)
+		must.Hold(t, strings.Contains(outcome, says["statement.must_see.turned_by_talk"]), "the outcome does not say why a person must see it: %s", outcome)
 		for _, unproved := range []string{trialText(t, lang, moved, verify.Options{}, talked...), trialText(t, lang, moved, moved.Options(t), lying(t, moved, talked)...)} {
 			for _, fact := range []string{says["statement.must_see.turned_by_talk"], `"now in Kassel"`, says.Say("statement.votes_assumed", "votes", "1.00")} {
-				if strings.Contains(unproved, fact) {
-					t.Errorf("states %q, which is not proved, in:\n%s", fact, unproved)
-				}
+				must.Hold(t, !strings.Contains(unproved, fact), "states %q, which is not proved, in:\n%s", fact, unproved)
 			}
 		}
 	})
@@ -511,9 +494,7 @@ func TestProofs(t *testing.T) {
 		for lang, want := range c.want {
 			said := statementIn(lang, carrying(r, c.proof), h.Options(t))
 			own := map[words.Lang]string{words.English: "nothing shows that they are true", words.Japanese: "真実であることは何も示しません", words.Russian: "ничто не показывает, что они истинны"}[lang]
-			if !strings.Contains(said, want) || !strings.Contains(said, own) {
-				t.Errorf("%s: %s\nwant %s", lang, said, want)
-			}
+			must.Hold(t, strings.Contains(said, want) && strings.Contains(said, own), "%s: %s\nwant %s", lang, said, want)
 		}
 	}
 }
@@ -536,9 +517,7 @@ func TestProofsThatDoNotHold(t *testing.T) {
 			"an unknown statement":     {carrying(r, unknown), map[words.Lang]string{words.English: "Not all proofs", words.Japanese: "何も示さないものがあります", words.Russian: "Не все доказательства"}[lang]},
 		} {
 			said := statementIn(lang, c.r, h.Options(t))
-			if strings.Contains(said, fact) || strings.Contains(said, "50.25") || !strings.Contains(said, c.doubt) {
-				t.Errorf("%s, %s: %s", lang, name, said)
-			}
+			must.Hold(t, !strings.Contains(said, fact) && !strings.Contains(said, "50.25") && strings.Contains(said, c.doubt), "%s, %s: %s", lang, name, said)
 		}
 		both := statementIn(lang, carrying(r, good, flipped), h.Options(t))
 		if !strings.Contains(both, "50.25") || !strings.Contains(both, map[words.Lang]string{words.English: "does not hold: ", words.Japanese: "成り立たないものがあります", words.Russian: "приложенное к записи, неверно"}[lang]) {
@@ -637,9 +616,7 @@ func TestIndependentTimeIsNamed(t *testing.T) {
 	for _, lang := range words.Langs() {
 		text := strings.Join(words.Site("").Statement([]*evidence.Record{r}, report, lang), "\n")
 		notary, house := strings.Index(text, "the notary"), strings.Index(text, "the house")
-		if notary < 0 || house < notary || !strings.Contains(text, "2026-05-01T00:00:00Z") {
-			t.Errorf("%s: %s", lang, text)
-		}
+		must.Hold(t, notary >= 0 && house >= notary && strings.Contains(text, "2026-05-01T00:00:00Z"), "%s: %s", lang, text)
 	}
 }
 
@@ -651,12 +628,9 @@ func TestReasonsAreJoined(t *testing.T) {
 	o := h.Options(t)
 	o.Trust.Authorities = nil // two reasons and more
 	text := statement(r, o)
-	if strings.ContainsRune(text, '\uFFFD') || !strings.Contains(text, "; time stamp 1: ") {
-		t.Error(text)
-	}
-	if f := verify.Record(r, o).Of(verify.Time); strings.Contains(f.Reason, "\n") {
-		t.Errorf("a reason of several lines: %q", f.Reason)
-	}
+	must.Hold(t, !strings.ContainsRune(text, '\uFFFD') && strings.Contains(text, "; time stamp 1: "), "%v", text)
+	f := verify.Record(r, o).Of(verify.Time)
+	must.Hold(t, !strings.Contains(f.Reason, "\n"), "a reason of several lines: %q", f.Reason)
 }
 
 // TestWhoKeepsTheKey: the statement says whether the operator could have signed.
@@ -699,9 +673,8 @@ func TestRevokedLater(t *testing.T) {
 			}
 		}
 		for lang, want := range says {
-			if text := statementIn(lang, r, o); strings.Contains(text, want) != revoked {
-				t.Errorf("%s, revoked %t: %s", lang, revoked, text)
-			}
+			text := statementIn(lang, r, o)
+			must.Hold(t, strings.Contains(text, want) == revoked, "%s, revoked %t: %s", lang, revoked, text)
 		}
 	}
 }
@@ -734,13 +707,9 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 		words.Japanese: "結論は unsafe_fail", words.Russian: "Итог: unsafe_fail"}
 	for lang, begins := range first {
 		text := strings.Join(words.Site("").Statement(b.Records, report, lang), "\n")
-		if !strings.HasPrefix(text, begins) {
-			t.Errorf("%s begins with %.200s", lang, text)
-		}
+		must.Hold(t, strings.HasPrefix(text, begins), "%s begins with %.200s", lang, text)
 		for _, want := range []string{`"First"`, "another-model", "It told nobody.", decided[len(records)].Payload.RecordID, records[0].Payload.RecordID, judgment.Payload.RecordID, "jurat verify --trust FILE"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s does not say %q: %s", lang, want, text)
-			}
+			must.Hold(t, strings.Contains(text, want), "%s does not say %q: %s", lang, want, text)
 		}
 	}
 	text := strings.Join(words.Site("").Statement(b.Records, report, words.English), "\n")

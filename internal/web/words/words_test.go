@@ -62,9 +62,8 @@ func TestLinesHaveAKeyAndAText(t *testing.T) {
 	if err != nil || len(files) != len(words.Langs()) {
 		t.Errorf("%d languages have texts, and %d are listed", len(files), len(words.Langs()))
 	}
-	if words.Of("xx").Say("language") != "English" || words.OfPages("")["home.title"] != words.OfPages(words.English)["home.title"] {
-		t.Error("a reader of an unsupported language does not get English")
-	}
+	must.Hold(t, words.Of("xx").Say("language") == "English" && words.OfPages("")["home.title"] == words.OfPages(words.English)["home.title"],
+		"a reader of an unsupported language does not get English")
 }
 
 // scripts has the scripts of languages. A language that is not in it is written in Latin letters.
@@ -111,15 +110,12 @@ func written(l words.Lang, text string) bool {
 // TestEveryLanguageHasEveryText of English, and no other but reasons, which verification gives in English.
 func TestEveryLanguageHasEveryText(t *testing.T) {
 	want := words.OfPages(words.English)
-	if len(want) < 900 {
-		t.Fatalf("English has %d texts", len(want))
-	}
+	must.Need(t, len(want) >= 900, "English has %d texts", len(want))
 	for _, l := range words.Langs() {
 		texts := words.OfPages(l)
 		for key, english := range want {
-			if wrong := fault(l, key, texts[key], english); wrong != "" {
-				t.Errorf("%s: %s %s", l, key, wrong)
-			}
+			wrong := fault(l, key, texts[key], english)
+			must.Hold(t, wrong == "", "%s: %s %s", l, key, wrong)
 		}
 		for key, text := range texts {
 			_, known := want[key]
@@ -145,9 +141,8 @@ func TestFaultsOfTextsAreFound(t *testing.T) {
 		"no space":        {words.Russian, "statement.between", "", " ", true},
 		"no need of one":  {words.Japanese, "statement.between", "", " ", false},
 	} {
-		if wrong := fault(c.lang, c.key, c.text, c.english); (wrong != "") != c.faulty {
-			t.Errorf("%s: %q", name, wrong)
-		}
+		wrong := fault(c.lang, c.key, c.text, c.english)
+		must.Hold(t, (wrong != "") == c.faulty, "%s: %q", name, wrong)
 	}
 }
 
@@ -155,9 +150,7 @@ func TestFaultsOfTextsAreFound(t *testing.T) {
 func parsed(t *testing.T, folder string, see func(ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %v, %v", folder, files, err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "%s: %v, %v", folder, files, err)
 	for _, f := range files {
 		if strings.HasSuffix(f, "_test.go") {
 			continue
@@ -179,9 +172,7 @@ func values(t *testing.T, folder, name string) (list []string) {
 			}
 		}
 	})
-	if len(list) < 2 {
-		t.Fatalf("%s has the values %q in %s", name, list, folder)
-	}
+	must.Need(t, len(list) >= 2, "%s has the values %q in %s", name, list, folder)
 	return list
 }
 
@@ -260,9 +251,7 @@ func TestEveryValueHasAName(t *testing.T) {
 			owners := map[string]string{}
 			for _, value := range list {
 				text := words.OfPages(l)[kind+"."+value]
-				if (text == "") != slices.Contains(nameless, kind+"."+value) {
-					t.Errorf("%s: %s.%s: %q", l, kind, value, text)
-				}
+				must.Hold(t, (text == "") == slices.Contains(nameless, kind+"."+value), "%s: %s.%s: %q", l, kind, value, text)
 				if other, taken := owners[text]; taken && other != value && !strings.HasPrefix(kind, "statement.because") {
 					t.Errorf("%s: %s: %q and %q are both called %q", l, kind, value, other, text)
 				}
@@ -293,9 +282,7 @@ func TestEveryTextIsAskedFor(t *testing.T) {
 	}
 	ask := func(key, by string) {
 		asked[key] = true
-		if texts[key] == "" {
-			t.Errorf("%s asks for %s", by, key)
-		}
+		must.Hold(t, texts[key] != "", "%s asks for %s", by, key)
 	}
 	for _, folder := range users {
 		parsed(t, folder, func(n ast.Node) {
@@ -314,9 +301,7 @@ func TestEveryTextIsAskedFor(t *testing.T) {
 		})
 	}
 	files, err := filepath.Glob("../pages/templates/*.html")
-	if err != nil || len(files) < 10 {
-		t.Fatal(files, err)
-	}
+	must.Need(t, err == nil && len(files) >= 10, "%v %v", files, err)
 	for _, file := range files {
 		doc := must.Get(os.ReadFile(file))(t)
 		for _, m := range inTemplate.FindAllSubmatch(doc, -1) {
@@ -324,9 +309,7 @@ func TestEveryTextIsAskedFor(t *testing.T) {
 		}
 	}
 	for key := range texts {
-		if !asked[key] && !strings.HasPrefix(key, "portal.") {
-			t.Errorf("nothing asks for %s", key)
-		}
+		must.Hold(t, asked[key] || strings.HasPrefix(key, "portal."), "nothing asks for %s", key)
 	}
 }
 
@@ -391,9 +374,8 @@ func TestNamesThatMustAgree(t *testing.T) {
 		}
 		for _, p := range all["position"] {
 			name, sealed := texts["position."+p], texts["sealed_position."+p]
-			if !strings.HasPrefix(sealed, p) || l != words.English && !strings.Contains(sealed, name) {
-				t.Errorf("%s: %s is called %q, and in statements %q", l, p, name, sealed)
-			}
+			must.Hold(t, strings.HasPrefix(sealed, p) && (l == words.English || strings.Contains(sealed, name)),
+				"%s: %s is called %q, and in statements %q", l, p, name, sealed)
 		}
 		for _, m := range all["method"] {
 			if name := texts["sealed_method."+m]; !strings.HasPrefix(name, m) {
@@ -429,9 +411,7 @@ func TestOneThingHasOneName(t *testing.T) {
 	for l, names := range rejected {
 		for key, text := range words.OfPages(l) {
 			for other, name := range names {
-				if strings.Contains(strings.ToLower(text), other) {
-					t.Errorf("%s: %s says %q, which is called %q: %s", l, key, other, name, text)
-				}
+				must.Hold(t, !strings.Contains(strings.ToLower(text), other), "%s: %s says %q, which is called %q: %s", l, key, other, name, text)
 			}
 		}
 	}
@@ -475,9 +455,7 @@ func TestWhatAProofRestsOnInWords(t *testing.T) {
 		}
 	}
 	checkpoint := words.RestsOn(words.English, &verify.Report{Kind: verify.OneCheckpoint, Basis: &verify.Basis{Level: verify.LevelOperator, Log: verify.LogAlone}})
-	if strings.Contains(checkpoint, "Keys") || !strings.Contains(checkpoint, "Log: only its operator") {
-		t.Error(checkpoint)
-	}
+	must.Hold(t, !strings.Contains(checkpoint, "Keys") && strings.Contains(checkpoint, "Log: only its operator"), "%v", checkpoint)
 }
 
 // rulesInSource returns every rule that package verify and its parts can give, with the guarantee "" where the source does not say.
@@ -551,13 +529,9 @@ func pairsInVectors(t *testing.T) []verify.Finding {
 // TestEveryRuleHasAReasonInEveryLanguage walks all rules of the source, and all answers of the vectors.
 func TestEveryRuleHasAReasonInEveryLanguage(t *testing.T) {
 	rules := rulesInSource(t)
-	if len(rules) < 80 {
-		t.Fatalf("the source has %d rules", len(rules))
-	}
+	must.Need(t, len(rules) >= 80, "the source has %d rules", len(rules))
 	pairs := pairsInVectors(t)
-	if len(pairs) < 120 {
-		t.Fatalf("the vectors have %d answers", len(pairs))
-	}
+	must.Need(t, len(pairs) >= 120, "the vectors have %d answers", len(pairs))
 	for _, f := range pairs {
 		rules[f.Rule] = true
 	}
@@ -573,12 +547,9 @@ func TestEveryRuleHasAReasonInEveryLanguage(t *testing.T) {
 			}
 			parts := strings.Split(strings.TrimSuffix(key, "!"), "/")
 			delete(left, parts[len(parts)-1])
-			if !rules[parts[len(parts)-1]] && parts[0] != "proved" {
-				t.Errorf("%s: no rule has the reason %s", l, key)
-			}
-			if plain := strings.NewReplacer("strict", "", "EU", "").Replace(place.ReplaceAllString(said, "")); strings.ContainsFunc(plain, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) {
-				t.Errorf("%s: %s has Latin letters: %s", l, key, said)
-			}
+			must.Hold(t, rules[parts[len(parts)-1]] || parts[0] == "proved", "%s: no rule has the reason %s", l, key)
+			plain := strings.NewReplacer("strict", "", "EU", "").Replace(place.ReplaceAllString(said, ""))
+			must.Hold(t, !strings.ContainsFunc(plain, func(r rune) bool { return unicode.Is(unicode.Latin, r) }), "%s: %s has Latin letters: %s", l, key, said)
 		}
 		if delete(left, ""); len(left) > 0 {
 			t.Errorf("%s: no reasons for the rules %v", l, left)
@@ -600,9 +571,7 @@ func TestReasonsKeepValues(t *testing.T) {
 	for _, l := range []words.Lang{words.Japanese, words.Russian} {
 		said := words.Reason(l, f)
 		must.Contain(t, said, `"Ann says: \"proved\""`, "sha256:00ff", "2026-01-01T00:00:00Z", "019b76da-a801-791b-aeb8-000000000001")
-		if strings.Contains(said, "it names") {
-			t.Errorf("%s: %s", l, said)
-		}
+		must.Hold(t, !strings.Contains(said, "it names"), "%s: %s", l, said)
 	}
 	must.Equal(t, words.Reason(words.English, f), f.Reason)
 	if said := words.Reason(words.Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"}); !strings.Contains(said, `"unheard-of"`) {
@@ -651,20 +620,16 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 
 		view := must.Get(v.View(0, l))(t)
 		compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
-		if want := words.Of(l)["status."+string(view.Outcome)]; view.Said != want {
-			t.Errorf("the portal in %s says %q, want %q", l, view.Said, want)
-		}
+		want := words.Of(l)["status."+string(view.Outcome)]
+		must.Hold(t, view.Said == want, "the portal in %s says %q, want %q", l, view.Said, want)
 		records, err := v.Records(0, 0, 1, l)
-		if err != nil || len(records) != 1 {
-			t.Fatal(records, err)
-		}
+		must.Need(t, err == nil && len(records) == 1, "%v %v", records, err)
 		compare(t, "a record in the portal", l, lines(records[0].Lines), findings(records[0].Lines))
 
 		statement := strings.Join(words.Site("").Statement(bundle.Records, report, l), "\n")
 		for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
-			if name := words.Of(l)["guarantee."+string(g)]; !strings.Contains(statement, "\n"+name) {
-				t.Errorf("the statement in %s does not contain %q:\n%s", l, name, statement)
-			}
+			name := words.Of(l)["guarantee."+string(g)]
+			must.Hold(t, strings.Contains(statement, "\n"+name), "the statement in %s does not contain %q:\n%s", l, name, statement)
 		}
 	}
 }

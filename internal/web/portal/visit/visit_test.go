@@ -54,19 +54,14 @@ func TestVisit(t *testing.T) {
 	}}
 	for trust, want := range map[string]verify.Status{`"trust":1,`: verify.Proved, `"trust":2,`: verify.NotProved, "": verify.NotProved} {
 		answer, err := v.Verify([]byte(`{`+trust+`"files":[0]}`), sources)
-		if err != nil || len(answer.Files) != 1 || answer.Files[0].Error != "" {
-			t.Fatalf("%+v, %v", answer, err)
-		}
+		must.Need(t, err == nil && len(answer.Files) == 1 && answer.Files[0].Error == "", "%+v, %v", answer, err)
 		for _, lang := range words.Langs() {
 			view, err := v.View(0, lang)
-			if err != nil || view.Outcome != want || len(view.Guarantees) < 8 || len(view.Statement) == 0 || len(view.NotShown) < 4 {
-				t.Errorf("%s %s: %+v, %v", trust, lang, view, err)
-			}
+			must.Hold(t, err == nil && view.Outcome == want && len(view.Guarantees) >= 8 && len(view.Statement) != 0 && len(view.NotShown) >= 4,
+				"%s %s: %+v, %v", trust, lang, view, err)
 		}
 	}
-	if len(read) < 3 || read[0] == 0 {
-		t.Errorf("read %v", read)
-	}
+	must.Hold(t, len(read) >= 3 && read[0] != 0, "read %v", read)
 	answer, err := v.Trust(sources[1])
 	if want, _ := trusted.Fingerprint(); err != nil || answer.Fingerprint != want.String() || answer.Keys == 0 || answer.Logs != 1 {
 		t.Errorf("%+v, %v", answer, err)
@@ -85,15 +80,11 @@ func TestAnotherSpelling(t *testing.T) {
 	for name, doc := range map[string][]byte{"as it was": file, "indented": crlf, "checkpoint behind": behind} {
 		sources := []visit.Source{{Name: name, Size: int64(len(doc)), From: bytes.NewReader(doc)}, source(t, "trust", h.Trust(t))}
 		v := &visit.Visit{Now: clock, Progress: func(_ int, n, size int64) {
-			if n > size {
-				t.Errorf("%s: %d of %d bytes", name, n, size)
-			}
+			must.Hold(t, n <= size, "%s: %d of %d bytes", name, n, size)
 		}}
 		must.Get(v.Verify([]byte(`{"trust":1,"files":[0]}`), sources))(t)
 		view, err := v.View(0, "en")
-		if err != nil || view.Outcome != verify.Proved || view.Mended != (name != "as it was") {
-			t.Errorf("%s: %+v, %v", name, view, err)
-		}
+		must.Hold(t, err == nil && view.Outcome == verify.Proved && view.Mended == (name != "as it was"), "%s: %+v, %v", name, view, err)
 	}
 }
 
@@ -110,9 +101,7 @@ func TestRecordsShowWhatWasSaid(t *testing.T) {
 	v := &visit.Visit{Now: clock}
 	must.Get(v.Verify([]byte(`{"files":[0],"trust":1}`), sources))(t)
 	records, err := v.Records(0, 0, 10, words.English)
-	if err != nil || len(records) != 2 {
-		t.Fatalf("%+v, %v", records, err)
-	}
+	must.Need(t, err == nil && len(records) == 2, "%+v, %v", records, err)
 	members := map[string]visit.Member{}
 	for _, m := range records[0].Members {
 		members[m.Pointer] = m
@@ -140,9 +129,7 @@ func TestNotEverythingIsHeld(t *testing.T) {
 	v := &visit.Visit{Now: clock}
 	must.Get(v.Verify([]byte(`{"files":[0],"trust":1}`), []visit.Source{source(t, "b", bundle), source(t, "t", h.Trust(t))}))(t)
 	view, err := v.View(0, words.English)
-	if err != nil || view.Records != 4 || view.Shown != 2 {
-		t.Errorf("%d of %d are shown, %v", view.Shown, view.Records, err)
-	}
+	must.Hold(t, err == nil && view.Records == 4 && view.Shown == 2, "%d of %d are shown, %v", view.Shown, view.Records, err)
 }
 
 // A file that does not open shows nothing, even if some of its records are valid.
@@ -153,9 +140,7 @@ func TestNothingIsShownOfADamagedFile(t *testing.T) {
 	v := &visit.Visit{Now: clock}
 	must.Get(v.Verify([]byte(`{"files":[0]}`), []visit.Source{{Name: "b", Size: int64(len(doc)), From: bytes.NewReader(doc)}}))(t)
 	view, err := v.View(0, words.English)
-	if err != nil || view.Outcome != verify.Refuted || view.Shown != 0 || len(view.Statement) != 0 {
-		t.Errorf("%+v, %v", view, err)
-	}
+	must.Hold(t, err == nil && view.Outcome == verify.Refuted && view.Shown == 0 && len(view.Statement) == 0, "%+v, %v", view, err)
 }
 
 type broken struct{}
@@ -184,9 +169,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	answer, err := v.Verify([]byte(`{"files":[0,1]}`), []visit.Source{letter, gone})
-	if err != nil || !strings.Contains(answer.Files[0].Error, "neither a sealed record") || !strings.Contains(answer.Files[1].Error, "the disk is gone") {
-		t.Errorf("%+v, %v", answer, err)
-	}
+	must.Hold(t, err == nil && strings.Contains(answer.Files[0].Error, "neither a sealed record") && strings.Contains(answer.Files[1].Error, "the disk is gone"),
+		"%+v, %v", answer, err)
 	for _, file := range []int{-1, 0, 2} {
 		if _, err := v.View(file, ""); err == nil {
 			t.Errorf("file %d has a view", file)
@@ -209,9 +193,7 @@ func TestProofs(t *testing.T) {
 	must.Get(v.Verify([]byte(`{"trust":1,"files":[0]}`), sources))(t)
 	for _, lang := range words.Langs() {
 		shown, err := v.Records(0, 0, 2, lang)
-		if err != nil || len(shown) != 2 {
-			t.Fatalf("%+v, %v", shown, err)
-		}
+		must.Need(t, err == nil && len(shown) == 2, "%+v, %v", shown, err)
 		sentence, _, _ := strings.Cut(words.Of(lang)["statement.hidden.range"], "{pointer}")
 		for i, want := range []verify.Status{verify.Proved, verify.Refuted} {
 			if says := strings.Contains(strings.Join(shown[i].Statement, " "), sentence); says != (want == verify.Proved) {
@@ -299,9 +281,7 @@ func TestFilesInAnyOrder(t *testing.T) {
 			request := must.Get(json.Marshal(map[string]any{"files": places, "sort": true}))(t)
 			v := &visit.Visit{Now: clock}
 			answer, err := v.Verify(request, tt.sources)
-			if err != nil || len(answer.Files) != 1 || answer.Files[0].Name != "r" {
-				t.Fatalf("%+v, %v", answer, err)
-			}
+			must.Need(t, err == nil && len(answer.Files) == 1 && answer.Files[0].Name == "r", "%+v, %v", answer, err)
 			var report verify.Report
 			if err := json.Unmarshal([]byte(answer.Files[0].Report), &report); err != nil || report.Outcome != tt.want || report.Basis.Level != tt.level {
 				t.Errorf("%s, %+v, %v; want %s, %s", report.Outcome, report.Basis, err, tt.want, tt.level)
@@ -337,9 +317,8 @@ func TestUses(t *testing.T) {
 	v := &visit.Visit{Now: clock}
 	two := []visit.Source{source(t, "t", h.Trust(t)), source(t, "u", h.Trust(t)), source(t, "r", record)}
 	must.Fail(t, visit.ErrTwice)(v.Verify([]byte(`{"files":[0,1,2],"sort":true}`), two))
-	if _, err := v.Verify([]byte(`{"files":[0],"sort":true}`), two); err == nil {
-		t.Error("a trust file alone was verified")
-	}
+	_, err := v.Verify([]byte(`{"files":[0],"sort":true}`), two)
+	must.Hold(t, err != nil, "a trust file alone was verified")
 }
 
 // TestChangedRecordIsNamed: of a case file in which one record was changed, the view names that one, who said it, and no other.
@@ -382,9 +361,7 @@ func TestStatements(t *testing.T) {
 	others := "\xd2\x84\x43\xa1\x01\x26\xa0\x44Paid\x41\x00"
 	v := &visit.Visit{Now: clock}
 	answer, err := v.Verify([]byte(`{"files":[0,1,2],"sort":true}`), []visit.Source{text("own", string(own)), source(t, "trust", h.Trust(t)), text("others", others)})
-	if err != nil || len(answer.Files) != 2 {
-		t.Fatalf("%+v, %v", answer, err)
-	}
+	must.Need(t, err == nil && len(answer.Files) == 2, "%+v, %v", answer, err)
 	var report verify.Report
 	if err := json.Unmarshal([]byte(answer.Files[0].Report), &report); err != nil || report.Outcome != verify.Proved || report.Kind != verify.OneRecord || report.Statement == nil {
 		t.Errorf("%v: %s", err, answer.Files[0].Report)
@@ -410,9 +387,8 @@ func TestExchanges(t *testing.T) {
 		for _, lang := range words.Langs() {
 			view := must.Get(v.View(0, lang))(t)
 			begins, _, _ := strings.Cut(words.Of(lang)["trust.exchange.open"], "{")
-			if said := slices.ContainsFunc(view.Identities, func(line string) bool { return strings.HasPrefix(line, begins) }); said != want {
-				t.Errorf("%s of %s: %q", lang, files, view.Identities)
-			}
+			said := slices.ContainsFunc(view.Identities, func(line string) bool { return strings.HasPrefix(line, begins) })
+			must.Hold(t, said == want, "%s of %s: %q", lang, files, view.Identities)
 		}
 	}
 }
