@@ -108,7 +108,7 @@
 //	server        routes, and what each requires
 //	pages         the browser pages
 //	portal        the page on which a stranger verifies; portal/verifier, portal/visit, portal/build
-//	words         all texts, in each language, as data
+//	words         all texts, in each language, as data, and what reports say in them
 //	find          finds records and trials
 //	docket        lists and views of records and trials
 //	openid        sign-in by a provider; openid/openidtest
