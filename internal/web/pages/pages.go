@@ -1,8 +1,7 @@
 // Package pages writes the pages for people: the courtroom, the desk, records, chains.
 //
 // A page is a view model (Court, Desk, Sealed, ...), made only from sealed records, and a template that shows it. The package uses no ledger, clock or
-// network: the caller collects the records and names the viewer. Package words has every text: templates write {{t "desk.title"}}, {{t "card.skills"
-// "n" 3}} if a text has places, and {{name .Status}} for a value of a record.
+// network: the caller collects the records and names the viewer.
 //
 // # Text that others wrote
 //
@@ -11,6 +10,11 @@
 // exactly the original characters. Characters that change how a line reads (bidirectional controls, other control and invisible characters) stay in
 // their places. Each is in a <bdi> of its own, where an override has no effect, and has a visible mark beside it, which a style sheet draws, so that
 // it is seen but not copied. U+0000 cannot be in an HTML document: it is shown as U+FFFD, with its mark; the record's JSON has the original.
+//
+// # Languages
+//
+// Package words has every text of this program. Templates write {{t "desk.title"}}, {{t "card.skills" "n" 3}} if a text has places, and
+// {{name .Status}} for a value of a record. Tests check that every text exists and is used.
 package pages
 
 import (
