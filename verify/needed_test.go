@@ -111,6 +111,7 @@ func TestVectorsNotice(t *testing.T) {
 		refused bool
 	}
 	ask := func(v verificationVector) (a answer, ended bool) {
+		answers.Clear() // of the same question with the check
 		over := make(chan bool, 1)
 		go func() {
 			ended := false
