@@ -1,125 +1,68 @@
 // Package jurat is the tour of the program. It holds no code.
 //
-// jurat puts AI agents before a jury of three and seals everything that any agent says, the accused agent and the jurors
-// alike, into signed and time-stamped records that a stranger can verify offline.
+// jurat puts AI agents before a jury of three, and seals everything that any agent says, the accused and the jurors alike, into signed and time-stamped
+// records that a stranger can verify offline. Packages without a path are in the rooms of internal: log, court, tap, web.
 //
-// # Life of an act
+// # An answer of an agent is recorded
 //
-//	what an actor said            a payload: who, which model, which settings, what went in, what came out
-//	  → may the caller say it?    internal/court/acts: the rules about people and agents
-//	  → what is sealed apart?     internal/log/erasure: texts that must stay erasable leave the payload as commitments
-//	  → canonical JSON → SHA-256  package evidence: one document, one form
-//	  → signed                    internal/log/keys: the actor's own key
-//	  → fits the log?             internal/log/ledger: chains, reviews and deliveries, inside the transaction
-//	  → stamped                   internal/log/stamping and package timestamp: RFC 3161, over the signature
-//	  → appended, durable         internal/log/ledger: one order for everything, in ledger/sqlite or postgres
-//	  → proved                    internal/log/ledger: a proof of its place, up to a signed checkpoint
-//	  → read                      internal/court/trial: events, result, case file, all projected from the records
-//	  → verified by a stranger    package verify: takes trust from outside, gives one answer for each guarantee
+//	the agent calls its model      package recorder inside the program, or 'jurat record' before it: tap/relay passes the bytes on unchanged
+//	  → whose call is it?          log/access: the grant of a token
+//	  → what was said?             tap/traffic and tap/convo read the bytes; evidence/observed makes the act of them
+//	  → sealed, then answered      tap/sealer keeps a journal, and holds the end of the answer back until the record is there
+//	  → who may seal it?           court/acts, as for 'jurat seal' and a POST to the server; the operator's acts: ledger.Operator
+//	  → what must stay erasable    log/erasure: it leaves the payload as commitments
+//	  → canonical JSON, signed     evidence: one document, one form; log/keys: the actor's own key
+//	  → does it fit the log?       log/ledger: chains, reviews and deliveries, inside the transaction
+//	  → stamped, durable, proved   log/stamping and timestamp: RFC 3161; ledger/sqlite or postgres; ledger: up to a signed checkpoint
 //
-// A trial consists of acts alone. Submissions enter through internal/court/trial, acts of jurors and the clerk through the clerk of internal/court/trial,
-// other acts of people and agents through internal/court/acts, and the operator's through ledger.Operator. 'jurat seal' does what a POST does to
-// the server.
+// # A trial is held
 //
-// # When a server dies in a round
+//	a case                         court/subject: card and conversation of the accused, or its sealed records
+//	  → its turn                   court/schedule: a queue that processes share
+//	  → who judges?                court/panel: configuration, keys, limits; juror/rules, or juror/model through court/llm
+//	  → rounds                     jury says what follows from the acts; court/trial asks, and its clerk seals one act at a time
+//	  → what people see            trial.View, projected from the records: web/docket, web/pages, web/server
 //
-// The lock on the trial ends with the process or its connection. Within 15 seconds another process takes the trial over
-// (internal/court/schedule). internal/court/trial replays the sealed acts and asks only the seats of that round that have no act yet. The jury must be the same.
-// After six attempts the trial waits for a person.
+// A trial consists of acts alone. If a server dies in a round, its lock ends, and another process takes the trial over within 15 seconds. It replays the
+// sealed acts and asks only the seats that have no act yet; the jury must be the same. After six attempts the trial waits for a person.
+//
+// # A file is verified
+//
+//	a file and a trust file        verify/trust: what the reader believes; evidence opens records strictly
+//	  → an answer a guarantee      verify: signatures, time stamps, proofs, the jury replayed; nothing that comes with the file is believed
+//	  → in words                   web/words; 'jurat verify', or web/portal in a browser
 //
 // # Where to add what
 //
 // Tests name what is missing. The portal needs 'go generate ./internal/web/portal'.
 //
-//	an action type      evidence/payload.go, docs/format.md, internal/web/words, trial.View, testdata/second-verifier;
-//	                    the body of an act of the operator: evidence/operator
-//	a model vendor      internal/court/llm, internal/tap/convo, llm/llmtest, internal/tap/observe, internal/court/subject (its signs), internal/court/config, internal/court/panel
-//	a language          internal/web/words: a file beside en.txt and pages/en.txt, and its line in words.go
-//	a store of the log  ledger/storage.Store, tested by internal/test/storetest; internal/log/installation opens it. If machines share it: also
-//	                    filestore.Store, lock.Locks and schedule/table.go
-//	a guarantee         package verify (report.go), internal/web/words, docs/format.md, testdata/second-verifier
-//	a page              its route in internal/web/server (table.go), its view and template in internal/web/pages, its texts in internal/web/words
-//	a transcript form   internal/tap/convo (a reader), internal/court/subject (forms.go), an example in docs/case.md
-//	a rule              internal/court/juror/rules: a line in rules.go and a function; Version changes, because trials record it
-//	a method            jury (method.go, types.go, settings.go, tally.go), internal/web/words, docs/format.md, testdata/second-verifier
-//	a key helper        docs/token.md has the protocol
+//	an action type      evidence/payload.go, docs/format.md, web/words, trial.View, testdata/second-verifier; the operator's: evidence/operator
+//	a model vendor      court/llm and llm/llmtest, tap/convo, tap/traffic, court/subject (its signs), court/panel
+//	a language          web/words: a file beside en.txt and pages/en.txt, and its line in words.go
+//	a store of the log  ledger/storage.Store, tested by storetest; log/installation opens it. If machines share it: also filestore.Store, lock.Locks,
+//	                    schedule/table.go
+//	a guarantee         verify/report.go, web/words, docs/format.md, testdata/second-verifier
+//	a page              its route in web/server/table.go, its view and template in web/pages, its texts in web/words
+//	a rule              juror/rules: a line in rules.go and a function; Version changes, because trials record it. A method: jury/method.go, docs/format.md
+//	a command           cmd/jurat: a field of its parent in main.go, its file, help.txt, testdata/help-all.txt (go test -run AllHelp -update)
+//	a text              people's: web/words/en.txt and its translations, then the code that asks for it; a command's: where it is printed
+//	a limit             a constant beside the check; if files can meet it, docs/format.md and testdata/second-verifier, else the document of its interface
 //
-// A page that follows a trial asks for what is new since its last record (?after=), on an event or after five seconds; all watchers share one trial.View.
+// # The rooms
 //
-// # Packages
+// Public and pure (no clock, file or network; also in WebAssembly): evidence (the format), evidence/operator, evidence/observed, evidence/jsonform,
+// evidence/scitt (COSE), evidence/property (proofs about hidden values), timestamp, jury, verify, verify/trust, verify/eulist, reputation.
 //
-// Public and pure: no clock, file or network, also in WebAssembly.
+// Public, for other programs: client (signs where the key is), client/api (what travels over HTTP), client/tiles (reads a log), recorder. examples: cases to try.
 //
-//	evidence    payloads, canonical form, signatures, sealing, strict opening; evidence/operator: bodies of the operator's acts,
-//	            checkpoints, cosignatures; evidence/observed: acts that a recorder saw; evidence/scitt: COSE statements, and
-//	            receipts of the log; evidence/property: commitments to values, and proofs about them
-//	timestamp   RFC 3161: requests, tokens, the built-in authority, mock
-//	jury        phases, rounds, consensus, methods; replays a trial
-//	verify      takes a trust file and records, returns a report; verify/trust: what a reader believes; verify/eulist: verifies
-//	            the EU's trusted lists
-//	reputation  an agent's conduct as a number
-//
-// Public, for other programs: client (signs where the key is), client/api (what travels over HTTP), client/tiles (reads and proves a log
-// over HTTP), recorder (seals a program's calls to models). examples has three cases to try.
-//
-// internal/log, the log:
-//
-//	ledger        the only writer: seals and appends; ledger/storage: the contract of stores; ledger/sqlite; ledger/brief: a record
-//	              as lists need it; ledger/fsck
-//	postgres      store, files, locks and connections on a PostgreSQL server
-//	filestore     the small files of an installation, in a folder or a database; sqlitefile: SQLite files that processes share
-//	lock          one process at a time
-//	keys          which key is whose; key pairs
-//	token         signs by a helper program
-//	ca            issues and revokes certificates
-//	erasure       texts that are sealed apart
-//	stamping      asks time-stamping authorities
-//	eutrust       fetches the EU's trusted lists
-//	witness       cosigns checkpoints; asks witnesses; monitors logs
-//	installation  keys, authority and log together; backup; expiry
-//	access        who may do what
-//	names         which names are taken, and count as the same
-//	duties        which clauses of a law the records answer
-//
-// internal/court, the court:
-//
-//	subject       the agent under trial: card, conversation, sealed records
-//	card          signatures of A2A agent cards
-//	juror         what jurors share; juror/model: language models; juror/rules: rules
-//	llm           one call to one model; llm/llmtest: vendors' servers
-//	config        the configuration of a jury
-//	panel         seats a jury, within limits of time, rate and money
-//	trial         takes a case to a verdict; its read model
-//	schedule      queues and conducts trials, and sends their events
-//	acts          seal, accept, review, deliver; who may
-//	stats         measures jurors
-//
-// internal/tap, what is recorded:
-//
-//	relay         passes calls on unchanged, and shows a witness a copy
-//	recording     seals what passes a relay
-//	observe       reads the bytes of recorded calls; observe/otlp: telemetry's JSON
-//	convo         the vendors' formats: answers, streams, and the messages in them
-//	telemetry     finds acts in what OpenTelemetry exporters send
-//	importing     makes acts of files that others wrote
-//
-// internal/web, what is shown:
-//
-//	server        routes, and what each requires
-//	pages         the browser pages
-//	portal        the page on which a stranger verifies; portal/verifier, portal/visit, portal/build
-//	words         all texts, in each language, as data, and what reports say in them
-//	find          finds records and trials
-//	docket        lists and views of records and trials
-//	openid        sign-in by a provider; openid/openidtest
-//	tracing       to an OpenTelemetry collector
-//	openssl       what OpenSSL needs to check records
-//
-// Tools, internal/kit: cbor, jsonform and sigkey (one form each for CBOR, JSON and keys), plural (numbers and nouns), fault (a panic becomes
-// an error), inorder (parallel work, results in order), atomicfile (whole files), webhook (signed messages, none inward).
-//
-// For tests, internal/test: jurattest (an installation with known keys and clock), listtest, dertest, must (ends a test), browsertest,
-// tokentest (SoftHSM), disktest (small disks), storetest (conformance of stores), pgtest (PostgreSQL), bench (benchmarks).
+//	log    ledger (the only writer), ledger/storage, ledger/sqlite, ledger/brief, ledger/fsck, postgres, filestore, lock, keys, token (signs by a helper
+//	       program), ca, erasure, stamping, eutrust, witness, installation (all together; backup; expiry), access, names, duties (clauses of laws)
+//	court  subject, card (signatures of agents' cards), juror, juror/model, juror/rules, llm, llm/llmtest, panel, trial, schedule, acts, stats
+//	tap    relay (passes calls on, shows a copy), traffic (reads their bytes), traffic/otlp, convo (vendors' formats), sealer (seals them), telemetry
+//	       (OpenTelemetry's exporters), importing (others' files)
+//	web    server, pages, portal, portal/verifier, portal/visit, portal/build, words (all texts, and statements made of them), find, docket, openid, tracing, openssl
+//	kit    cbor, sigkey, plural, fault (a panic becomes an error), inorder (parallel work), atomicfile, webhook
+//	test   jurattest (an installation for tests), rig (disk, PostgreSQL, token, provider), must, listtest, browsertest, storetest, bench
 //
 // cmd/jurat is the command, cmd/jurat-lab measures juries. The folder pkcs11 is a module of its own: the helper for hardware tokens.
 package jurat

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // TestRelease makes a release for all platforms twice, in two folders, by two people with other masks, time zones and languages, the second from nothing: both are
@@ -40,7 +40,7 @@ func TestRelease(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		must.Need(t, err == nil, "%v\n%s", err, out)
 		files := map[string][]byte{}
-		for path, content := range disktest.Files(t, filepath.Join(repository, "dist")) {
+		for path, content := range rig.Files(t, filepath.Join(repository, "dist")) {
 			files[filepath.Base(path)] = content
 		}
 		return files

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 )
 
 // BundleFormat is the version of the bundle format that this package writes and reads.

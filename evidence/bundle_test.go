@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 	"jurat/internal/test/must"
 )
 

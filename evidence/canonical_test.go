@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gowebpki/jcs"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 	"jurat/internal/test/must"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence/jsonform"
 	"jurat/evidence/property"
-	"jurat/internal/kit/jsonform"
 	"jurat/internal/kit/sigkey"
 )
 
@@ -249,7 +249,7 @@ type keySigner struct {
 func (s *keySigner) Info() SignerInfo { return s.info }
 
 func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
-	return sigkey.Sign(s.key, s.info.Algorithm, s.random, canonical)
+	return sigkey.Sign(s.key, sigkey.Algorithm(s.info.Algorithm), s.random, canonical)
 }
 
 // sealApart replaces the members that are to be sealed apart by commitments and returns their disclosures. Members that

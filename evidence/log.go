@@ -8,7 +8,7 @@ import (
 	"hash"
 	"slices"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 )
 
 // LogCounts holds the numbers of a record within its chain, among the submissions of its case, among the records of its

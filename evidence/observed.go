@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 )
 
 // An Observed is what a recorder states about an act of an agent that it saw: who acted, from where the recorder saw it, and what went

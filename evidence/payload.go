@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 )
 
 // Schema is the version of the payload format that this package writes and reads.

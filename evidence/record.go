@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 )
 
 // A Record is a sealed payload with its proofs. Payload, digest and signatures never change. Time stamps and log

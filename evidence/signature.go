@@ -13,14 +13,17 @@ import (
 )
 
 // Algorithm names a signature algorithm.
-type Algorithm = sigkey.Algorithm
+type Algorithm string
 
 const (
-	RS256   = sigkey.RS256   // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
-	ES256   = sigkey.ES256   // ECDSA on P-256 with SHA-256, strict DER, low S
-	Ed25519 = sigkey.Ed25519 // RFC 8032, pure, over the canonical bytes themselves
-	MLDSA65 = sigkey.MLDSA65 // FIPS 204, pure, over the canonical bytes themselves, with an empty context
+	RS256   = Algorithm(sigkey.RS256)   // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
+	ES256   = Algorithm(sigkey.ES256)   // ECDSA on P-256 with SHA-256, strict DER, low S
+	Ed25519 = Algorithm(sigkey.Ed25519) // RFC 8032, pure, over the canonical bytes themselves
+	MLDSA65 = Algorithm(sigkey.MLDSA65) // FIPS 204, pure, over the canonical bytes themselves, with an empty context
 )
+
+// PostQuantum reports whether the algorithm is to withstand quantum computers. Use it beside another: it is young, and may still be broken.
+func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
 
 // Algorithms lists every algorithm, in the order in which they are shown.
 func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519, MLDSA65} }
@@ -44,7 +47,7 @@ func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 
 // checkSignature is CheckSignature for a key that is known to have the wanted id.
 func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
-	if err := sigkey.Check(public, want.Algorithm, canonical, signature); err != nil {
+	if err := sigkey.Check(public, sigkey.Algorithm(want.Algorithm), canonical, signature); err != nil {
 		return fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	return nil
@@ -73,7 +76,10 @@ func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
 }
 
 // AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
-func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) { return sigkey.AlgorithmOf(public) }
+func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
+	algorithm, err := sigkey.AlgorithmOf(public)
+	return Algorithm(algorithm), err
+}
 
 // MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
 // key of a type that x509 does not write.

@@ -109,7 +109,12 @@ const (
 )
 
 // A Secret is a text that prints as a placeholder.
-type Secret = relay.Secret
+type Secret string
+
+func (Secret) String() string               { return relay.Secret("").String() }
+func (Secret) Format(f fmt.State, _ rune)   { relay.Secret("").Format(f, 's') }
+func (Secret) MarshalText() ([]byte, error) { return relay.Secret("").MarshalText() }
+func (Secret) LogValue() slog.Value         { return relay.Secret("").LogValue() }
 
 // Check refuses options that no recorder can be made of. Open does so too, before it makes anything.
 func (o Options) Check() error {
@@ -191,7 +196,7 @@ func (u Upstream) relayed(name string) (relay.Upstream, error) {
 	if err != nil {
 		return relay.Upstream{}, errors.New("field Base: it is no URL: https://HOST, and maybe a path")
 	}
-	r := relay.Upstream{Base: base, Key: u.Key, KeyIn: cmp.Or(u.KeyIn, "authorization"), Version: "v1", Versioned: vendors[name].Versioned}
+	r := relay.Upstream{Base: base, Key: relay.Secret(u.Key), KeyIn: cmp.Or(u.KeyIn, "authorization"), Version: "v1", Versioned: vendors[name].Versioned}
 	if err := r.Check(name); err != nil {
 		return r, err
 	}
@@ -251,7 +256,7 @@ func (o Options) beforeServer(name string) (none relay.Upstream, err error) {
 		}
 	}
 	only := append([]string{cmp.Or(u.EscapedPath(), "/")}, m.Also...)
-	r := relay.Upstream{Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, Speaks: relay.MCP, Only: only, Key: m.Key, KeyIn: "authorization"}
+	r := relay.Upstream{Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, Speaks: relay.MCP, Only: only, Key: relay.Secret(m.Key), KeyIn: "authorization"}
 	return r, r.Check(name)
 }
 

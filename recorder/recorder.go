@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -19,20 +20,51 @@ import (
 	"jurat/internal/court/card"
 	"jurat/internal/log/access"
 	"jurat/internal/log/installation"
-	"jurat/internal/tap/recording"
 	"jurat/internal/tap/relay"
+	"jurat/internal/tap/sealer"
 )
 
 // ErrNotRecorded is in the chain of an error if a call was made and could not be recorded, so that its answer does not end.
 var ErrNotRecorded = relay.ErrNotRecorded
 
-// A Refusal is the error of a call that was not made. Its Reason says what to do.
-type Refusal = relay.Refusal
+// A Refusal is the error of a call that was not made.
+type Refusal struct {
+	Status int    // of HTTP: 401, 403, 429, 503
+	Reason string // what is wrong, and what to do
+}
+
+// Error returns the reason.
+func (r *Refusal) Error() string { return r.Reason }
+
+// refused is an error of the relay in which programs find a Refusal.
+type refused struct {
+	error
+	refusal *relay.Refusal
+}
+
+func (e refused) Unwrap() error { return e.error }
+
+// As implements what errors.As asks of an error.
+func (e refused) As(target any) bool {
+	to, is := target.(**Refusal)
+	if is {
+		*to = (*Refusal)(e.refusal)
+	}
+	return is
+}
+
+// ours returns the relay's error as programs see it.
+func ours(err error) error {
+	if refusal, is := errors.AsType[*relay.Refusal](err); is {
+		return refused{err, refusal}
+	}
+	return err
+}
 
 // A Recorder seals calls. It is safe for concurrent use.
 type Recorder struct {
 	options   Options
-	recording *recording.Recorder
+	recording *sealer.Recorder
 	relay     *relay.Relay
 	front     http.Handler // what serves; nil: there are no upstreams
 	here      string       // what marks an agent that this process names
@@ -40,17 +72,20 @@ type Recorder struct {
 }
 
 // Open begins to record into the installation in a folder or database, which it makes if there is none. It first seals what a recorder that died has
-// left there. Close ends it.
+// left there. Close ends it. jurat's own programs lend it an installation that is open already and stays so, by the context.
 func Open(ctx context.Context, o Options) (*Recorder, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
 	}
+	if i := installation.Lent(ctx); i != nil {
+		return on(ctx, i, o)
+	}
 	i, _, err := installation.OpenOrCreate(ctx, o.installation())
 	if err != nil {
 		return nil, fmt.Errorf("recorder: opening the installation: %w", err)
 	}
-	r, err := On(ctx, i, o)
+	r, err := on(ctx, i, o)
 	if err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
@@ -58,12 +93,8 @@ func Open(ctx context.Context, o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// On does what Open does, on an installation that is open already and stays so. It is for jurat's own programs.
-func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder, error) {
-	o, err := o.checked()
-	if err != nil {
-		return nil, err
-	}
+// on begins to record into an open installation.
+func on(ctx context.Context, i *installation.Installation, o Options) (*Recorder, error) {
 	secret, err := i.ServerSecret(ctx, "recorder")
 	if err != nil {
 		return nil, err
@@ -78,11 +109,11 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 		}
 	}
 	if o.WhoIs == nil {
-		o.WhoIs = AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))
+		o.WhoIs = access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}).Agent
 	}
 	r := &Recorder{options: o, here: rand.Text() + ":", release: func() error { return nil }}
 	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
-	r.recording, err = recording.Open(ctx, recording.Config{Log: log, InPlace: i.Ledger.InPlace, Name: o.Name, Folder: Folder(i.Dir), Mode: o.Mode, Agent: o.Agent, WhoIs: r.whoIs,
+	r.recording, err = sealer.Open(ctx, sealer.Config{Log: log, InPlace: i.Ledger.InPlace, Name: o.Name, Folder: Folder(i.Dir), Mode: o.Mode, Agent: o.Agent, WhoIs: r.whoIs,
 		Chain: o.Chain, Side: o.side(), Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version, Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
 	if err != nil {
 		return nil, err
@@ -124,12 +155,21 @@ func (r *Recorder) Handler() http.Handler {
 	return r.front
 }
 
-// A Pipe passes messages between a client and a server of the Model Context Protocol on their standard streams, and records each request with its answer. Its
-// Run returns when the server has ended.
-type Pipe = relay.Pipe
+// A Pipe passes messages between a client and a server of the Model Context Protocol on their standard streams, and records each request with its answer.
+type Pipe struct{ pipe *relay.Pipe }
+
+// Run passes messages until the server ends its side and all of it has passed, or until something cannot be recorded in closed mode, which it returns. When
+// the client ends its side, or the pipe stops, it closes toServer.
+func (p *Pipe) Run(client io.Reader, toClient io.Writer, server io.Reader, toServer io.WriteCloser) error {
+	return ours(p.pipe.Run(client, toClient, server, toServer))
+}
 
 // PipeOptions tell what records say of the server.
-type PipeOptions = relay.PipeOptions
+type PipeOptions struct {
+	Origin string // as records name it, such as stdio:files
+	Server string // what tells it from others, such as its command; of it a fingerprint is recorded
+	Chain  string // the conversation; "": the recorder chooses it
+}
 
 // Pipe returns a pipe for one server. Its lines pass as they are. It returns an error if Options.Pipes is not set, or if nobody could tell whose calls pass.
 func (r *Recorder) Pipe(o PipeOptions) (*Pipe, error) {
@@ -139,7 +179,7 @@ func (r *Recorder) Pipe(o PipeOptions) (*Pipe, error) {
 	if err := evidence.CheckName(o.Origin); err != nil {
 		return nil, fmt.Errorf("recorder: Pipe: Origin: %w", err)
 	}
-	return r.relay.Pipe(o), nil
+	return &Pipe{r.relay.Pipe(relay.PipeOptions(o))}, nil
 }
 
 // Transport returns a transport that records each call, and has next make it. If next is nil, a transport makes the calls that passes bytes as they are:
@@ -159,7 +199,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case agent == nil && t.recorder.options.Agent == "" && req.Header.Get("Jurat-Agent") == "":
 		return nil, closing(req, &Refusal{Status: http.StatusUnauthorized, Reason: "nobody says which agent calls: set Options.Agent, or give the call a context of recorder.WithAgent"})
 	case chain == nil && agent == nil:
-		return t.next.RoundTrip(req)
+		answer, err := t.next.RoundTrip(req)
+		return answer, ours(err)
 	}
 	named := req.Clone(req.Context())
 	if chain != nil {
@@ -168,7 +209,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if agent != nil {
 		named.Header.Set("Jurat-Agent", "Bearer "+t.recorder.here+agent.(string))
 	}
-	return t.next.RoundTrip(named)
+	answer, err := t.next.RoundTrip(named)
+	return answer, ours(err)
 }
 
 func closing(req *http.Request, err error) error {
@@ -194,7 +236,7 @@ func WithAgent(ctx context.Context, name string) context.Context {
 }
 
 // Chain returns the chain in the log that WithChain stands for.
-func Chain(agent, name string) string { return recording.ChainOf(agent, name) }
+func Chain(agent, name string) string { return sealer.ChainOf(agent, name) }
 
 // whoIs finds out whom a token stands for. The transport's own tokens name the agent.
 func (r *Recorder) whoIs(ctx context.Context, token string) (string, error) {
@@ -206,20 +248,6 @@ func (r *Recorder) whoIs(ctx context.Context, token string) (string, error) {
 		return "", fmt.Errorf("the agent's name: %w", err)
 	}
 	return agent, nil
-}
-
-// AgentOf finds the agent of a token that 'jurat access grant' made.
-func AgentOf(register *access.Register) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, token string) (string, error) {
-		grant, err := register.Who(ctx, token)
-		if err != nil {
-			return "", err
-		}
-		if !grant.Has(access.Agent) {
-			return "", fmt.Errorf("it belongs to %s, who is no agent", grant.Name)
-		}
-		return grant.Name, nil
-	}
 }
 
 // Close seals what is left, and that the recorder stopped. It waits for calls of open mode that are being sealed. Calls that are still under way when it is

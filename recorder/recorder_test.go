@@ -26,7 +26,7 @@ import (
 	"jurat/internal/log/stamping"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/recorder"
 )
 
@@ -490,7 +490,7 @@ func TestDatabaseGone(t *testing.T) {
 	for _, mode := range []recorder.Mode{recorder.Closed, recorder.Passing} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			server := pgtest.Start(t)
+			server := rig.StartPostgres(t)
 			key := filepath.Join(t.TempDir(), "wrapping.key")
 			must.Do(t, os.WriteFile(key, filestore.Generate(), 0o600))
 			o := recorder.Options{Folder: filepath.Join(t.TempDir(), "own"), Database: server.Database(t), WrappingKey: key, Mode: mode}

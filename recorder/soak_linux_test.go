@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"jurat/internal/log/installation"
-	"jurat/internal/tap/recording"
-	"jurat/internal/test/disktest"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/recorder"
 )
 
@@ -270,7 +270,7 @@ func TestSoak(t *testing.T) {
 	var g, f, underWay, copies int
 	var journal int64
 	settled := func() bool {
-		left, err := recording.Look(t.Context(), recorder.Folder(folder))
+		left, err := sealer.Look(t.Context(), recorder.Folder(folder))
 		if err != nil || len(left) != 3 {
 			t.Fatal(left, err)
 		}
@@ -315,7 +315,7 @@ func observedIn(t *testing.T, folder string) (n int64) {
 
 // onFullDisk fills the disk under a recorder, twice, and makes room again.
 func onFullDisk(t *testing.T, mode recorder.Mode) {
-	disktest.Run(t, 24, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 24, func(disk *rig.Disk) {
 		folder, filling := filepath.Join(disk.Path, "data"), filepath.Join(disk.Path, "filling")
 		g := newGate(t, recorder.Options{Folder: folder, Mode: mode})
 		g.padding = strings.Repeat(" indeed", 20_000)

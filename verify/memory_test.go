@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/timestamp"
@@ -239,7 +238,7 @@ func newMaze(t testing.TB, o verify.Options) *maze {
 
 // certificates returns CA certificates with the root's name. The first ones also name it as their issuer, the others
 // name an unknown issuer. With the root itself, 3 and 0 of them take 31 steps, 3 and 4 take 95, 4 and 0 take 129.
-func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
+func (m *maze) certificates(alike, others int) (list []*derNode) {
 	m.t.Helper()
 	for i := range alike + others {
 		m.made++
@@ -251,7 +250,7 @@ func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
 			NotBefore: m.root.NotBefore, NotAfter: m.root.NotAfter}
 		key := jurattest.AuthorityKey(m.t, "maze")
 		der := must.Get(x509.CreateCertificate(nil, template, issuer, key.Public(), key))(m.t)
-		list = append(list, must.Get(dertest.Parse(der))(m.t))
+		list = append(list, must.Get(parseDER(der))(m.t))
 	}
 	return list
 }
@@ -260,7 +259,7 @@ func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
 func (m *maze) stuffed(token []byte, alike, others int) []byte {
 	m.t.Helper()
 	certificates := m.certificates(alike, others)
-	return signedAnew(m.t, token, func(k *dertest.Token) {
+	return signedAnew(m.t, token, func(k *derToken) {
 		k.Data.At(3).Members = append(k.Data.At(3).Members, certificates...)
 	})
 }
@@ -277,7 +276,7 @@ func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
 	certificate := must.Get(timestamp.NewCertificate(config, root, rootKey))(m.t)
 	authority := must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate,
 		Now: func() time.Time { return jurattest.Start }, Rand: bytes.NewReader(bytes.Repeat([]byte{byte(m.made + 1)}, 64)), Policy: timestamp.MockPolicy()}))(m.t)
-	token := dertest.ParseToken(m.t, must.Get(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(m.t))
+	token := parseDERToken(m.t, must.Get(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(m.t))
 	token.Data.At(3).Members = append(token.Data.At(3).Members, m.certificates(alike, others)...)
 	return token.Sign(m.t, key)
 }

@@ -19,7 +19,6 @@ import (
 	strict "github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/verify"
@@ -414,7 +413,7 @@ func (m *mutator) lines(file []byte) []byte {
 
 // der changes DER: the values in it, or how they are written.
 func (m *mutator) der(der []byte) []byte {
-	root, err := dertest.Parse(der)
+	root, err := parseDER(der)
 	if err != nil || m.IntN(5) == 0 {
 		return m.bytes(der)
 	}
@@ -426,9 +425,9 @@ func (m *mutator) der(der []byte) []byte {
 		root.Mutate(choice)
 		return root.Bytes()
 	}
-	var all []*dertest.Node
-	var walk func(n *dertest.Node)
-	walk = func(n *dertest.Node) {
+	var all []*derNode
+	var walk func(n *derNode)
+	walk = func(n *derNode) {
 		if len(n.Members) > 0 {
 			all = append(all, n)
 		}

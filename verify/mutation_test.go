@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/jury"
@@ -276,7 +275,7 @@ func signedByCAs(m *mutator) map[string][][]byte {
 				return
 			}
 			add(der)
-			if token, err := dertest.Parse(der); err == nil {
+			if token, err := parseDER(der); err == nil {
 				if set := token.At(1, 0, 3); set != nil && set.Tag == 0xA0 {
 					for _, certificate := range set.Members {
 						add(certificate.Bytes())

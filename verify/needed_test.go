@@ -24,7 +24,7 @@ import (
 
 // checked are the packages in which a reader's checks stand, and those whose tests must notice when one is missing: the vectors first.
 var (
-	checked  = []string{"evidence/...", "internal/kit/jsonform", "jury", "timestamp", "verify/..."}
+	checked  = []string{"evidence/...", "jury", "timestamp", "verify/..."}
 	noticing = []string{"verify/...", "evidence/...", "jury", "timestamp"}
 )
 

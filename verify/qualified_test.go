@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/timestamp"
@@ -93,8 +92,8 @@ func (q *qualification) anchored(renewed ...int) {
 // throughSub stamps with the certificate below the second CA, whose certificate is in the token.
 func (p *provider) throughSub(imprint [sha256.Size]byte, at time.Time) evidence.Timestamp {
 	p.t.Helper()
-	token := dertest.ParseToken(p.t, must.Get(p.authority(p.below, at).Issue(&timestamp.Request{Imprint: imprint, CertReq: true}))(p.t))
-	token.Data.At(3).Members = append(token.Data.At(3).Members, must.Get(dertest.Parse(p.sub.Raw))(p.t))
+	token := parseDERToken(p.t, must.Get(p.authority(p.below, at).Issue(&timestamp.Request{Imprint: imprint, CertReq: true}))(p.t))
+	token.Data.At(3).Members = append(token.Data.At(3).Members, must.Get(parseDER(p.sub.Raw))(p.t))
 	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token.Sign(p.t, p.key)}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/verify"
@@ -59,7 +59,7 @@ type sighting struct {
 	falsely bool // shown has a false disclosure, which is found, too
 }
 
-func call() observed.Act { return observedCall("call-2", observe.OpenAIChat, aChat, anAnswer) }
+func call() observed.Act { return observedCall("call-2", traffic.OpenAIChat, aChat, anAnswer) }
 
 func tool() observed.Act {
 	return observedCall("call-2", aTool, `{"method":"tools/call"}`, `{"result":{}}`)
@@ -67,7 +67,7 @@ func tool() observed.Act {
 
 // message is a message that an agent got and answered.
 func message() observed.Act {
-	a := observedCall("call-2", observe.A2A10, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Is it in Bern?"}]}}}`,
+	a := observedCall("call-2", traffic.A2A10, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Is it in Bern?"}]}}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"Yes."}]}}}`)
 	a.ActionType, a.Side = evidence.ObservedMessage, evidence.Answered
 	return a
@@ -104,13 +104,13 @@ var bothBodies = []string{"/request_body", "/response_body"}
 
 // tooled is a call whose tools stand in its input.
 func tooled() observed.Act {
-	return observedCall("call-2", observe.OpenAIResponses, `{"model":"m","input":[{"type":"additional_tools","tools":[{"name":"look"}]},{"role":"user","content":"Hi"}]}`,
+	return observedCall("call-2", traffic.OpenAIResponses, `{"model":"m","input":[{"type":"additional_tools","tools":[{"name":"look"}]},{"role":"user","content":"Hi"}]}`,
 		`{"model":"m-1","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"}]}]}`)
 }
 
 // personal is a call that says who asks beside the conversation, and searches.
 func personal() observed.Act {
-	return observedCall("call-2", observe.OpenAIChat, `{"model":"m","user":"Anna K.","temperature":1,"messages":[{"role":"user","content":"Where is parcel 17?"}]}`,
+	return observedCall("call-2", traffic.OpenAIChat, `{"model":"m","user":"Anna K.","temperature":1,"messages":[{"role":"user","content":"Where is parcel 17?"}]}`,
 		`{"model":"m-1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"In Kassel."}}],"citations":["https://example.org/anna"],"usage":{"total_tokens":7,"note":"for Anna"}}`)
 }
 
@@ -423,7 +423,7 @@ func TestSessionGrowsTheLog(t *testing.T) {
 	for i := range 100 {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, text(400)))
 		request := `{"model":"m","messages":[` + strings.Join(messages, ",") + `],"stream":false}`
-		act := observedCall(fmt.Sprint("call-", i), observe.OpenAIChat, request, anAnswer)
+		act := observedCall(fmt.Sprint("call-", i), traffic.OpenAIChat, request, anAnswer)
 		act.Request.Earlier = earlier
 		p := payloadOf(t, act)
 		if i > 0 {
@@ -464,13 +464,13 @@ func spoken() map[string]observed.Act {
 		return a
 	}
 	const events = "text/event-stream"
-	chat := observedCall("call-2", observe.OpenAIChat, `{"model":"m","stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Where?"},{"type":"image_url","image_url":{"url":"https://u:p@example.org/a.png?b"}}]}]}`,
+	chat := observedCall("call-2", traffic.OpenAIChat, `{"model":"m","stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Where?"},{"type":"image_url","image_url":{"url":"https://u:p@example.org/a.png?b"}}]}]}`,
 		stream(`{"model":"m-1","choices":[{"index":0,"delta":{"content":"I look."}}]}`, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":9}}`, `[DONE]`))
-	responses := observedCall("call-2", observe.OpenAIResponses, `{"model":"m","instructions":"Be short.","input":"Where?","previous_response_id":"resp_1","tools":[{"type":"web_search"}]}`,
+	responses := observedCall("call-2", traffic.OpenAIResponses, `{"model":"m","instructions":"Be short.","input":"Where?","previous_response_id":"resp_1","tools":[{"type":"web_search"}]}`,
 		stream(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"In Kassel."}`, `{"type":"response.completed","response":{"id":"resp_2","status":"completed","model":"m-1","output":[],"usage":{"input_tokens":3}}}`))
-	messages := observedCall("call-2", observe.AnthropicMessages, `{"model":"m","max_tokens":9,"system":"Be short.","mcp_servers":[{"url":"https://mcp.example.org/"}],"messages":[{"role":"user","content":"Where?"}]}`,
+	messages := observedCall("call-2", traffic.AnthropicMessages, `{"model":"m","max_tokens":9,"system":"Be short.","mcp_servers":[{"url":"https://mcp.example.org/"}],"messages":[{"role":"user","content":"Where?"}]}`,
 		`{"type":"message","model":"m-1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"In "},{"type":"text","text":"Kassel."}],"usage":{"output_tokens":3}}`)
-	generate := observedCall("call-2", observe.GeminiGenerate, `{"contents":[{"parts":[{"text":"Where?"}]}],"tools":[{"googleSearch":{}}],"generationConfig":{"temperature":0.5}}`,
+	generate := observedCall("call-2", traffic.GeminiGenerate, `{"contents":[{"parts":[{"text":"Where?"}]}],"tools":[{"googleSearch":{}}],"generationConfig":{"temperature":0.5}}`,
 		`[{"candidates":[{"content":{"parts":[{"text":"In "}]}}],"modelVersion":"m-1"},{"candidates":[{"content":{"parts":[{"text":"Kassel."}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}]`)
 	tool := observedCall("call-2", "mcp/2025-06-18", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","arguments":{"n":17}}}`,
 		stream(`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"In Kassel."}]}}`))
@@ -478,7 +478,7 @@ func spoken() map[string]observed.Act {
 	agent := message()
 	agent.Request = passed(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m1","role":"user","referenceTaskIds":["t0"],"parts":[{"kind":"text","text":"Where?"}]}}}`)
 	agent.Response = passed(`{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"t1","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"In Kassel."},{"kind":"file","file":{"uri":"https://example.org/f"}}]}]}}`)
-	span := observedCall("call-2", observe.OTLP, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"m"}},`+
+	span := observedCall("call-2", traffic.OTLP, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"m"}},`+
 		`{"key":"gen_ai.response.model","value":{"stringValue":"m-1"}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":"3"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[{\"type\":\"uri\",\"uri\":\"https://example.org/a\"}]}]"}},`+
 		`{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"In Kassel.\"}]}]"}}]}]}]}]}`, "")
 	span.ActionType, span.Vantage, span.Fidelity, span.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, nil

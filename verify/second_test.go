@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/jury"
@@ -299,12 +298,12 @@ func unstamped(t *testing.T, encoded string) (list []taking) {
 	}
 	for field, kind := range map[byte]string{0xA0: "certificate of a token", 0xA1: "list of a token"} {
 		for i := 0; ; i++ {
-			token, err := dertest.Parse(der)
+			token, err := parseDER(der)
 			if err != nil || len(token.Members) < 2 || len(token.Members[1].Members) != 1 {
 				return nil // no token
 			}
 			data := token.Members[1].Members[0]
-			at := slices.IndexFunc(data.Members, func(n *dertest.Node) bool { return n.Tag == field })
+			at := slices.IndexFunc(data.Members, func(n *derNode) bool { return n.Tag == field })
 			if at < 0 || i >= len(data.Members[at].Members) {
 				break
 			}

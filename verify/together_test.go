@@ -9,7 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/verify"
@@ -237,7 +237,7 @@ func (e exchange) sees(t *testing.T, h *jurattest.House, side evidence.Side, aft
 }
 
 func (e exchange) act(side evidence.Side, after time.Duration) observed.Act {
-	a := observedCall(fmt.Sprint("call-", after, side), observe.A2A10, e.request, e.response)
+	a := observedCall(fmt.Sprint("call-", after, side), traffic.A2A10, e.request, e.response)
 	a.ActionType, a.Side = evidence.ObservedMessage, side
 	a.Began, a.Timestamp = evidence.FormatTime(jurattest.Start.Add(after)), evidence.FormatTime(jurattest.Start.Add(after))
 	return a

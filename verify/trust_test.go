@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/timestamp"
@@ -343,13 +342,13 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 		r.Timestamps[0].Token = mutated(t, r.Timestamps[0].Token, choice)
 	},
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // TSTInfo, signed again by the authority
-		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Info.Mutate(choice) })
+		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *derToken) { k.Info.Mutate(choice) })
 	},
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its signed attributes
-		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Signer.At(3).Mutate(choice) })
+		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *derToken) { k.Signer.At(3).Mutate(choice) })
 	},
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its certificates
-		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Data.At(3).Mutate(choice) })
+		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *derToken) { k.Data.At(3).Mutate(choice) })
 	},
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a renewal
 		r.Log.Anchors[0].Timestamps[1][0] = mutated(t, r.Log.Anchors[0].Timestamps[1][0], choice)
@@ -383,14 +382,14 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 	},
 	func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, _ int64) { // a token of the checkpoint
 		token := must.Get(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: [32]byte(evidence.DigestOf([]byte(r.Log.Checkpoint))), CertReq: true}))(t)
-		r.Log.Anchors = []evidence.Anchor{{Checkpoint: r.Log.Checkpoint, Timestamps: [][][]byte{{signedAnew(t, token, func(k *dertest.Token) { k.Info.Mutate(choice) })}}}}
+		r.Log.Anchors = []evidence.Anchor{{Checkpoint: r.Log.Checkpoint, Timestamps: [][][]byte{{signedAnew(t, token, func(k *derToken) { k.Info.Mutate(choice) })}}}}
 	},
 }
 
 // mutated changes DER as the bytes choose, perhaps in several places.
 func mutated(t testing.TB, der, choice []byte) []byte {
 	t.Helper()
-	n := must.Get(dertest.Parse(der))(t)
+	n := must.Get(parseDER(der))(t)
 	for range 3 {
 		if choice = n.Mutate(choice); len(choice) == 0 {
 			break
@@ -400,9 +399,9 @@ func mutated(t testing.TB, der, choice []byte) []byte {
 }
 
 // signedAnew changes a token and has the authority of houses sign it.
-func signedAnew(t testing.TB, der []byte, change func(k *dertest.Token)) []byte {
+func signedAnew(t testing.TB, der []byte, change func(k *derToken)) []byte {
 	t.Helper()
-	k := dertest.ParseToken(t, der)
+	k := parseDERToken(t, der)
 	change(k)
 	return k.Sign(t, jurattest.AuthorityKey(t, ""))
 }

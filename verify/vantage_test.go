@@ -13,7 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/must"
 )
 
@@ -30,7 +30,7 @@ func passed(text, kind string) *observed.Body {
 func call(request, response string) observed.Act {
 	began := time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
 	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: "call", Timestamp: evidence.FormatTime(began)},
-		Observed: evidence.Observed{Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: evidence.FormatTime(began)},
+		Observed: evidence.Observed{Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: traffic.OpenAIChat, Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: evidence.FormatTime(began)},
 		Request:  passed(request, "application/json"), Response: passed(response, "text/event-stream")}
 }
 
@@ -187,9 +187,9 @@ func TestEventsOfOthers(t *testing.T) {
 // FuzzBodies: whatever a record has as bodies, a verifier ends with an answer, and refutes only with a reason.
 func FuzzBodies(f *testing.F) {
 	good := observedRecord(f, call(chat, answer))
-	f.Add([]byte(good.Payload.RequestBody), []byte(good.Payload.ResponseBody), observe.OpenAIChat, uint8(0))
-	f.Add([]byte(`{"pieces":[{"at":0,"from":"`+evidence.DigestOf([]byte(chat)).String()+`","length":9}]}`), []byte(`{"base64":"/w=="}`), observe.AnthropicMessages, uint8(1))
-	f.Add([]byte(`""`), []byte(`"data: [["`), observe.GeminiGenerate, uint8(2))
+	f.Add([]byte(good.Payload.RequestBody), []byte(good.Payload.ResponseBody), traffic.OpenAIChat, uint8(0))
+	f.Add([]byte(`{"pieces":[{"at":0,"from":"`+evidence.DigestOf([]byte(chat)).String()+`","length":9}]}`), []byte(`{"base64":"/w=="}`), traffic.AnthropicMessages, uint8(1))
+	f.Add([]byte(`""`), []byte(`"data: [["`), traffic.GeminiGenerate, uint8(2))
 	f.Fuzz(func(t *testing.T, request, response []byte, protocol string, as uint8) {
 		r := observedRecord(t, call(chat, answer))
 		p := &r.Payload
@@ -216,7 +216,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		found := judged(observedRecord(t, call(chat, answer)), r)
 		unchanged := bytes.Equal(p.RequestBody, good.Payload.RequestBody) && bytes.Equal(p.ResponseBody, good.Payload.ResponseBody)
-		must.Hold(t, found == nil || found.Rule != "" && found.Reason != "" && (found.Status != Refuted || !unchanged || protocol != observe.OpenAIChat),
+		must.Hold(t, found == nil || found.Rule != "" && found.Reason != "" && (found.Status != Refuted || !unchanged || protocol != traffic.OpenAIChat),
 			"%+v", found)
 	})
 }

@@ -21,7 +21,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/verify"
@@ -151,41 +150,41 @@ func hostileVectors(t *testing.T) []given {
 type oddToken struct {
 	name   string
 	proved bool
-	change func(k *dertest.Token)
+	change func(k *derToken)
 }
 
 // oddTokens are tokens that must prove a time, and variants that cannot be judged.
 func oddTokens() []oddToken {
-	version := func(k *dertest.Token, n byte) { k.Data.At(0).Content = []byte{n} }
-	opaque := func(tag byte) *dertest.Node { return &dertest.Node{Tag: tag, Content: []byte("not looked into")} }
-	embed := func(n, tag byte) func(k *dertest.Token) {
-		return func(k *dertest.Token) {
+	version := func(k *derToken, n byte) { k.Data.At(0).Content = []byte{n} }
+	opaque := func(tag byte) *derNode { return &derNode{Tag: tag, Content: []byte("not looked into")} }
+	embed := func(n, tag byte) func(k *derToken) {
+		return func(k *derToken) {
 			version(k, n)
 			k.Data.At(3).Members = append(k.Data.At(3).Members, opaque(tag))
 		}
 	}
-	inform := func(n, tag byte) func(k *dertest.Token) {
-		return func(k *dertest.Token) {
+	inform := func(n, tag byte) func(k *derToken) {
+		return func(k *derToken) {
 			version(k, n)
-			k.Data.Members = slices.Insert(k.Data.Members, 4, &dertest.Node{Tag: 0xa1, Members: []*dertest.Node{opaque(tag)}})
+			k.Data.Members = slices.Insert(k.Data.Members, 4, &derNode{Tag: 0xa1, Members: []*derNode{opaque(tag)}})
 		}
 	}
-	ordering := func(value ...byte) func(k *dertest.Token) {
-		return func(k *dertest.Token) {
-			k.Info.Members = slices.Insert(k.Info.Members, 5, &dertest.Node{Tag: 1, Content: value})
+	ordering := func(value ...byte) func(k *derToken) {
+		return func(k *derToken) {
+			k.Info.Members = slices.Insert(k.Info.Members, 5, &derNode{Tag: 1, Content: value})
 		}
 	}
-	extension := func(critical ...byte) func(k *dertest.Token) {
-		return func(k *dertest.Token) {
-			one := &dertest.Node{Tag: 0x30, Members: []*dertest.Node{{Tag: 6, Content: []byte{0x2a, 3}}, {Tag: 1, Content: critical}, {Tag: 4}}}
-			k.Info.Members = append(k.Info.Members, &dertest.Node{Tag: 0xa1, Members: []*dertest.Node{one}})
+	extension := func(critical ...byte) func(k *derToken) {
+		return func(k *derToken) {
+			one := &derNode{Tag: 0x30, Members: []*derNode{{Tag: 6, Content: []byte{0x2a, 3}}, {Tag: 1, Content: critical}, {Tag: 4}}}
+			k.Info.Members = append(k.Info.Members, &derNode{Tag: 0xa1, Members: []*derNode{one}})
 		}
 	}
 	return []oddToken{
-		{"token of version 1", true, func(k *dertest.Token) { version(k, 1) }},
-		{"token of version 0", false, func(k *dertest.Token) { version(k, 0) }},
-		{"token of version 4 without a reason", false, func(k *dertest.Token) { version(k, 4) }},
-		{"token of version 5 without a reason", false, func(k *dertest.Token) { version(k, 5) }},
+		{"token of version 1", true, func(k *derToken) { version(k, 1) }},
+		{"token of version 0", false, func(k *derToken) { version(k, 0) }},
+		{"token of version 4 without a reason", false, func(k *derToken) { version(k, 4) }},
+		{"token of version 5 without a reason", false, func(k *derToken) { version(k, 5) }},
 		{"token with an extended certificate", true, embed(3, 0xa0)},
 		{"token with an attribute certificate of version 1", true, embed(3, 0xa1)},
 		{"token with an attribute certificate of version 1 as version 4", true, embed(4, 0xa1)},
@@ -195,7 +194,7 @@ func oddTokens() []oddToken {
 		{"token with another certificate", true, embed(5, 0xa3)},
 		{"token with a certificate of no kind", false, embed(3, 0xa4)},
 		{"token with a certificate that cannot be read", true, embed(3, 0x30)},
-		{"token with the signer as an attribute certificate", false, func(k *dertest.Token) {
+		{"token with the signer as an attribute certificate", false, func(k *derToken) {
 			version(k, 4)
 			k.Data.At(3, 0).Tag = 0xa2
 		}},
@@ -210,11 +209,11 @@ func oddTokens() []oddToken {
 		{"token with an extension that is not critical, said", true, extension(0)},
 		{"token with an extension that is perhaps critical", false, extension(2)},
 		{"token with a critical extension", false, extension(0xff)},
-		{"token with attributes out of order", false, func(k *dertest.Token) { slices.Reverse(k.Signer.At(3).Members) }},
-		{"token with empty unsigned attributes", false, func(k *dertest.Token) {
-			k.Signer.Members = append(k.Signer.Members, &dertest.Node{Tag: 0xa1, Members: []*dertest.Node{}})
+		{"token with attributes out of order", false, func(k *derToken) { slices.Reverse(k.Signer.At(3).Members) }},
+		{"token with empty unsigned attributes", false, func(k *derToken) {
+			k.Signer.Members = append(k.Signer.Members, &derNode{Tag: 0xa1, Members: []*derNode{}})
 		}},
-		{"token with another signer version", false, func(k *dertest.Token) { k.Signer.At(0).Content = []byte{3} }},
+		{"token with another signer version", false, func(k *derToken) { k.Signer.At(0).Content = []byte{3} }},
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/test/dertest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/jury"
@@ -281,30 +280,30 @@ func tokenVectors(t *testing.T) []given {
 	add("with bytes after it", func(r *evidence.Record, _ *verify.Options) {
 		r.Timestamps[0].Token = append(r.Timestamps[0].Token, 0)
 	})
-	embedding := func(change func(certificates []*dertest.Node) []*dertest.Node) func(r *evidence.Record, o *verify.Options) {
+	embedding := func(change func(certificates []*derNode) []*derNode) func(r *evidence.Record, o *verify.Options) {
 		return func(r *evidence.Record, _ *verify.Options) {
-			token := dertest.ParseToken(t, r.Timestamps[0].Token)
+			token := parseDERToken(t, r.Timestamps[0].Token)
 			embedded := token.Data.At(3)
 			embedded.Members = change(embedded.Members)
 			r.Timestamps[0].Token = token.Whole.Bytes()
 		}
 	}
-	damaged := func(certificate *dertest.Node) *dertest.Node {
+	damaged := func(certificate *derNode) *derNode {
 		encoding := certificate.Bytes()
 		encoding[len(encoding)-1] ^= 1 // of its signature
-		return must.Get(dertest.Parse(encoding))(t)
+		return must.Get(parseDER(encoding))(t)
 	}
-	unreadable := &dertest.Node{Tag: 0x30, Members: []*dertest.Node{{Tag: 0x04, Content: []byte("no certificate")}}}
-	add("with its certificate twice", embedding(func(c []*dertest.Node) []*dertest.Node { return append(c, c[0]) }))
-	add("with its certificate twice, the first time damaged", embedding(func(c []*dertest.Node) []*dertest.Node { return append([]*dertest.Node{damaged(c[0])}, c...) }))
-	add("with its certificate twice, the second time damaged", embedding(func(c []*dertest.Node) []*dertest.Node { return append(c, damaged(c[0])) }))
-	add("with its certificate damaged", embedding(func(c []*dertest.Node) []*dertest.Node { return []*dertest.Node{damaged(c[0])} }))
-	add("with something that is no certificate", embedding(func([]*dertest.Node) []*dertest.Node { return []*dertest.Node{unreadable} }))
-	add("with its certificate the sixteenth", embedding(func(c []*dertest.Node) []*dertest.Node {
-		return append(slices.Repeat([]*dertest.Node{unreadable}, 15), c...)
+	unreadable := &derNode{Tag: 0x30, Members: []*derNode{{Tag: 0x04, Content: []byte("no certificate")}}}
+	add("with its certificate twice", embedding(func(c []*derNode) []*derNode { return append(c, c[0]) }))
+	add("with its certificate twice, the first time damaged", embedding(func(c []*derNode) []*derNode { return append([]*derNode{damaged(c[0])}, c...) }))
+	add("with its certificate twice, the second time damaged", embedding(func(c []*derNode) []*derNode { return append(c, damaged(c[0])) }))
+	add("with its certificate damaged", embedding(func(c []*derNode) []*derNode { return []*derNode{damaged(c[0])} }))
+	add("with something that is no certificate", embedding(func([]*derNode) []*derNode { return []*derNode{unreadable} }))
+	add("with its certificate the sixteenth", embedding(func(c []*derNode) []*derNode {
+		return append(slices.Repeat([]*derNode{unreadable}, 15), c...)
 	}))
-	add("with its certificate the seventeenth", embedding(func(c []*dertest.Node) []*dertest.Node {
-		return append(slices.Repeat([]*dertest.Node{unreadable}, 16), c...)
+	add("with its certificate the seventeenth", embedding(func(c []*derNode) []*derNode {
+		return append(slices.Repeat([]*derNode{unreadable}, 16), c...)
 	}))
 	mock := timestamp.NewMock()
 	add("of the mock authority", func(r *evidence.Record, o *verify.Options) {
@@ -318,7 +317,7 @@ func tokenVectors(t *testing.T) []given {
 		o.Trust = changedTrust(t, withAuthority(o.Trust, root), func(file *trust.Trust) { file.Authorities[len(file.Authorities)-1].Certificate = other })
 	})
 	add("of an authority whose root has more in it than is looked at", func(r *evidence.Record, o *verify.Options) {
-		der := must.Get(dertest.Parse(root.Raw))(t)
+		der := must.Get(parseDER(root.Raw))(t)
 		key := der.At(0, 6, 0)
 		key.Members = append(key.Members, key.Members[1])
 		r.Timestamps = []evidence.Timestamp{stamp(later, r, true)}

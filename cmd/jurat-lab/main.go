@@ -55,10 +55,10 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in a container
 
 	"jurat/evidence"
+	"jurat/evidence/jsonform"
 	"jurat/internal/court/stats"
 	"jurat/internal/kit/atomicfile"
 	"jurat/internal/kit/fault"
-	"jurat/internal/kit/jsonform"
 	"jurat/internal/kit/plural"
 	"jurat/internal/log/installation"
 	"jurat/jury"
@@ -98,13 +98,13 @@ func main() {
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string, io streams) int {
+func run(ctx context.Context, args []string, std streams) int {
 	var a app
 	code := -1
-	parser, err := kong.New(&a, kong.Name("jurat-lab"), kong.Description(about), kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))
+	parser, err := kong.New(&a, kong.Name("jurat-lab"), kong.Description(about), kong.Writers(std.out, std.err), kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &a))
 	if err != nil {
-		return io.report(ctx, err)
+		return std.report(ctx, err)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -114,9 +114,9 @@ func run(ctx context.Context, args []string, io streams) int {
 		return code
 	}
 	if err != nil {
-		return io.report(ctx, hint(err, "run 'jurat-lab --help' to see what there is"))
+		return std.report(ctx, hint(err, "run 'jurat-lab --help' to see what there is"))
 	}
-	return io.report(ctx, parsed.Run())
+	return std.report(ctx, parsed.Run())
 }
 
 func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
@@ -288,22 +288,22 @@ This command believes what case files say: use 'jurat verify' to check them.
     jurat-lab stats *.jurat --json`
 }
 
-func (c *statsCmd) Run(ctx context.Context, a *app, io streams) error {
+func (c *statsCmd) Run(ctx context.Context, a *app, std streams) error {
 	tally := stats.New()
-	if err := c.read(ctx, a, io, tally); err != nil {
+	if err := c.read(ctx, a, std, tally); err != nil {
 		return err
 	}
 	s := tally.Stats()
 	if s.Trials == 0 {
 		return hint(errors.New("no trial has finished yet"), "'jurat trial CASE' tries one")
 	}
-	return io.answer(c.JSON, s, func(t *sheet) { t.stats(s) })
+	return std.answer(c.JSON, s, func(t *sheet) { t.stats(s) })
 }
 
-func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Tally) error {
+func (c *statsCmd) read(ctx context.Context, a *app, std streams, tally *stats.Tally) error {
 	if len(c.Files) == 0 {
 		return a.with(ctx, func(i *installation.Installation) error {
-			for chain, err := range stats.Closed(ctx, i.Ledger, io.progress("records read")) {
+			for chain, err := range stats.Closed(ctx, i.Ledger, std.progress("records read")) {
 				if err != nil {
 					return err
 				}
@@ -379,19 +379,19 @@ measures with them:
     jurat-lab run ./decided --jurors offline --out laboratory`
 }
 
-func (c *labelsCmd) Run(ctx context.Context, a *app, io streams) error {
+func (c *labelsCmd) Run(ctx context.Context, a *app, std streams) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		e, err := export(ctx, i.Ledger, c.Out, io.progress("records read"))
+		e, err := export(ctx, i.Ledger, c.Out, std.progress("records read"))
 		if err != nil {
 			return err
 		}
 		for _, skipped := range e.Skipped {
-			io.note("skipped %s", skipped)
+			std.note("skipped %s", skipped)
 		}
 		if e.Cases == 0 {
 			return hint(errors.New("people decided on no trial here whose evidence is there: nothing was written"), "people decide at /reviews of 'jurat serve'")
 		}
-		return io.answer(c.JSON, e, func(t *sheet) {
+		return std.answer(c.JSON, e, func(t *sheet) {
 			t.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
 		})
 	})
@@ -415,8 +415,8 @@ Measured are, on items with a label: each juror's reliability, with a 95 % inter
 whose vote counts against its position); how the errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth.`
 }
 
-func (c *calibrateCmd) Run(io streams) error {
-	ballots, err := readVotes(io.in, c.Votes)
+func (c *calibrateCmd) Run(std streams) error {
+	ballots, err := readVotes(std.in, c.Votes)
 	if err != nil {
 		return err
 	}
@@ -431,7 +431,7 @@ func (c *calibrateCmd) Run(io streams) error {
 	if err := atomicfile.Replace(c.Out, doc, 0o644); err != nil {
 		return err
 	}
-	return io.answer(c.JSON, measured, func(t *sheet) { t.calibration(measured) })
+	return std.answer(c.JSON, measured, func(t *sheet) { t.calibration(measured) })
 }
 
 func (t *sheet) calibration(measured *stats.Calibration) {
@@ -466,8 +466,8 @@ measured without that item's label, also if they come from a file.
     jurat-lab aggregate --votes votes.jsonl --method calibrated --calibration calibration.json --json`
 }
 
-func (c *aggregateCmd) Run(io streams) error {
-	ballots, err := readVotes(io.in, c.Votes)
+func (c *aggregateCmd) Run(std streams) error {
+	ballots, err := readVotes(std.in, c.Votes)
 	if err != nil {
 		return err
 	}
@@ -479,9 +479,9 @@ func (c *aggregateCmd) Run(io streams) error {
 	if err != nil {
 		return hint(err, "measure the jurors with 'jurat-lab calibrate' and give --calibration FILE")
 	}
-	return io.answer(c.JSON, verdicts, func(t *sheet) {
+	return std.answer(c.JSON, verdicts, func(t *sheet) {
 		if verdicts.Accuracy != nil {
-			io.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
+			std.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
 		}
 		for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
 			t.say("%s\t%s", item, verdicts.Verdicts[item].String())

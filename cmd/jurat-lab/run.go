@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"jurat/evidence"
-	"jurat/internal/court/config"
 	seats "jurat/internal/court/panel"
 	"jurat/internal/court/stats"
 	"jurat/internal/court/subject"
@@ -65,14 +64,14 @@ Exit code 0: every trial has its verdict. 3: some are left, and the same command
 
 const samples = 2000
 
-func (c *runCmd) Run(ctx context.Context, io streams) error {
-	o := &order{repeat: c.Repeat, parallel: c.Parallel, draw: stats.Bootstrap{Seed: c.Seed, Samples: samples}, progress: io.progress("trials")}
-	err := c.load(io, o)
+func (c *runCmd) Run(ctx context.Context, std streams) error {
+	o := &order{repeat: c.Repeat, parallel: c.Parallel, draw: stats.Bootstrap{Seed: c.Seed, Samples: samples}, progress: std.progress("trials")}
+	err := c.load(std, o)
 	if err == nil {
 		err = c.check(o)
 	}
 	if err == nil {
-		o.panels, err = c.panels(io)
+		o.panels, err = c.panels(std)
 	}
 	if err != nil {
 		return err
@@ -81,12 +80,12 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return hint(err, "--out takes a folder that is missing, empty, or a laboratory; one process works in it at a time")
 	}
-	err = c.measure(ctx, io, l, o)
+	err = c.measure(ctx, std, l, o)
 	l.release()
 	return cmp.Or(l.log.Close(), err) // a failed close is not hidden by trials that are left
 }
 
-func (c *runCmd) load(io streams, o *order) error {
+func (c *runCmd) load(std streams, o *order) error {
 	file := cmp.Or(c.Labels, filepath.Join(c.Cases, labelsFile))
 	doc, err := readFile(file)
 	labels := Labels(nil)
@@ -101,7 +100,7 @@ func (c *runCmd) load(io streams, o *order) error {
 		return hint(err, "mend the cases or take their labels out; nothing was tried")
 	}
 	if n := len(o.unlabelled); n > 0 {
-		io.note("%s no label and %s not tried: %s", plural.Of(n, "case")+plural.Or(n, " has", " have"), plural.Or(n, "is", "are"), strings.Join(o.unlabelled, ", "))
+		std.note("%s no label and %s not tried: %s", plural.Of(n, "case")+plural.Or(n, " has", " have"), plural.Or(n, "is", "are"), strings.Join(o.unlabelled, ", "))
 	}
 	o.source = filepath.Base(file)
 	return nil
@@ -122,21 +121,21 @@ func (c *runCmd) check(o *order) error {
 }
 
 // panels seats the juries that are measured. Each has the name of its file.
-func (c *runCmd) panels(io streams) (panels []panel, err error) {
-	files, names := map[string]*config.File{}, []string{}
+func (c *runCmd) panels(std streams) (panels []panel, err error) {
+	files, names := map[string]*seats.File{}, []string{}
 	for _, path := range c.PanelFile {
 		doc, err := readFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("--panel-file: %w", err)
 		}
 		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		if files[name], err = config.Parse(doc); err != nil {
+		if files[name], err = seats.Parse(doc); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		names = append(names, name)
 	}
 	if c.Jurors != "" {
-		files["rules"], names = &config.File{}, append(names, "rules")
+		files["rules"], names = &seats.File{}, append(names, "rules")
 	}
 	if len(names) == 0 {
 		return nil, hint(errors.New("no panel is named"), "--panel-file FILE names one, --jurors offline the rule jurors")
@@ -150,11 +149,11 @@ func (c *runCmd) panels(io streams) (panels []panel, err error) {
 		}
 	}
 	for i, name := range names {
-		kind := config.Kind("")
+		kind := seats.Kind("")
 		if i == len(c.PanelFile) {
-			kind = config.Kind(c.Jurors)
+			kind = seats.Kind(c.Jurors)
 		}
-		p, err := c.panel(io, name, files[name], kind)
+		p, err := c.panel(std, name, files[name], kind)
 		if err != nil {
 			return nil, fmt.Errorf("panel %s: %w", name, err)
 		}
@@ -167,8 +166,8 @@ func (c *runCmd) panels(io streams) (panels []panel, err error) {
 }
 
 // panel seats one jury. It refuses rules in the place of models that have no key: the report would be about another jury.
-func (c *runCmd) panel(io streams, name string, file *config.File, kind config.Kind) (p panel, err error) {
-	plan, err := config.NewPlan(file, config.Wishes{Jurors: kind}, os.Getenv)
+func (c *runCmd) panel(std streams, name string, file *seats.File, kind seats.Kind) (p panel, err error) {
+	plan, err := seats.NewPlan(file, seats.Wishes{Jurors: kind}, os.Getenv)
 	if err != nil {
 		return p, err
 	}
@@ -186,15 +185,15 @@ func (c *runCmd) panel(io streams, name string, file *config.File, kind config.K
 		return p, err
 	}
 	if len(unbound) > 0 {
-		io.note("the calibration does not say on which model and template %s were measured, and a weight holds for those alone", strings.Join(unbound, ", "))
+		std.note("the calibration does not say on which model and template %s were measured, and a weight holds for those alone", strings.Join(unbound, ", "))
 	}
 	for _, chair := range plan.Chairs() {
 		switch {
 		case plan.Offline:
 		case chair.Missing != nil:
-			io.note("the seat of %s stays empty: %v", chair.ID, chair.Missing)
+			std.note("the seat of %s stays empty: %v", chair.ID, chair.Missing)
 		case chair.InPlaceOf != "":
-			io.note("%s takes the seat of %s as a substitute for %s: %v", chair.Name(), chair.ID, chair.InPlaceOf, chair.Wanted)
+			std.note("%s takes the seat of %s as a substitute for %s: %v", chair.Name(), chair.ID, chair.InPlaceOf, chair.Wanted)
 		}
 	}
 	if names := plan.Unpriced(); c.CostCeiling != nil && !plan.Offline && len(names) > 0 {
@@ -204,7 +203,7 @@ func (c *runCmd) panel(io streams, name string, file *config.File, kind config.K
 	return panel{name, settings, evidence.DigestOf(doc), seated.Sit}, cmp.Or(err, settings.Validate())
 }
 
-func (c *runCmd) measure(ctx context.Context, io streams, l *laboratory, o *order) error {
+func (c *runCmd) measure(ctx context.Context, std streams, l *laboratory, o *order) error {
 	r, err := l.hold(ctx, o)
 	if err != nil {
 		return err
@@ -213,8 +212,8 @@ func (c *runCmd) measure(ctx context.Context, io streams, l *laboratory, o *orde
 	if err := c.write(r, o.panels); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	c.tellLeft(io, r)
-	err = io.answer(c.JSON, r, func(t *sheet) { t.parts(r.parts(), c.Out) })
+	c.tellLeft(std, r)
+	err = std.answer(c.JSON, r, func(t *sheet) { t.parts(r.parts(), c.Out) })
 	if err == nil && len(r.Left) > 0 {
 		return errLeft
 	}
@@ -243,7 +242,7 @@ func (c *runCmd) write(r *Report, panels []panel) error {
 	return put("report.json", doc, err)
 }
 
-func (c *runCmd) tellLeft(io streams, r *Report) {
+func (c *runCmd) tellLeft(std streams, r *Report) {
 	if len(r.Left) == 0 {
 		return
 	}
@@ -255,12 +254,12 @@ func (c *runCmd) tellLeft(io streams, r *Report) {
 		}
 	}
 	for _, reason := range order {
-		io.note("%s left without a verdict: %s", plural.Of(why[reason], "trial")+plural.Or(why[reason], " is", " are"), reason)
+		std.note("%s left without a verdict: %s", plural.Of(why[reason], "trial")+plural.Or(why[reason], " is", " are"), reason)
 	}
 	if r.Settings.Ceiling > 0 {
-		io.note("spent in this laboratory so far: $%.4f of $%.2f", float64(r.Settings.Spent)/1e6, float64(r.Settings.Ceiling)/1e6)
+		std.note("spent in this laboratory so far: $%.4f of $%.2f", float64(r.Settings.Spent)/1e6, float64(r.Settings.Ceiling)/1e6)
 	}
-	io.note("hint: the same command goes on with them, and asks no sealed answer again")
+	std.note("hint: the same command goes on with them, and asks no sealed answer again")
 }
 
 type order struct {

@@ -149,16 +149,16 @@ func (c *trialCmd) notes(at *attempt) string {
 	return at.flags() + pick(compared != "", "  "+compared, "")
 }
 
-func (c *trialCmd) brought(ctx context.Context, a *app, io stdio) ([]*attempt, error) {
+func (c *trialCmd) brought(ctx context.Context, a *app, std stdio) ([]*attempt, error) {
 	if c.Recorded == "" {
-		return c.loadAll(ctx, io), nil
+		return c.loadAll(ctx, std), nil
 	}
-	on, err := c.recorded(ctx, a, io)
+	on, err := c.recorded(ctx, a, std)
 	return []*attempt{{name: c.Recorded, on: on}}, err
 }
 
 // recorded makes a case of a recorded chain of this log. It verifies the chain as a reader would, by this installation's trust file or a given one.
-func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.Case, err error) {
+func (c *trialCmd) recorded(ctx context.Context, a *app, std stdio) (on *subject.Case, err error) {
 	if c.Format != "" {
 		return nil, errors.New("--format goes with a conversation, and --recorded takes records")
 	}
@@ -186,17 +186,17 @@ func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.
 		}
 		card, err := c.card()
 		if err == nil {
-			on, err = readCase(io, c.Recorded, bytes.NewReader(file), o, card)
+			on, err = readCase(std, c.Recorded, bytes.NewReader(file), o, card)
 		}
 		return err
 	})
 }
 
 // loadAll reads the cases. One that cannot be read does not keep the others from being tried.
-func (c *trialCmd) loadAll(ctx context.Context, io stdio) []*attempt {
+func (c *trialCmd) loadAll(ctx context.Context, std stdio) []*attempt {
 	var attempts []*attempt
 	for _, name := range c.Cases {
-		list, err := c.load(ctx, io, name, c.Check)
+		list, err := c.load(ctx, std, name, c.Check)
 		if err != nil {
 			list = []*attempt{{name: name, err: err}}
 		}
@@ -259,19 +259,19 @@ func fileName(name string) string {
 	return name
 }
 
-func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, attempts []*attempt) error {
+func (c *trialCmd) holdAll(ctx context.Context, a *app, std stdio, ct *court, attempts []*attempt) error {
 	ready := slices.DeleteFunc(slices.Clone(attempts), func(at *attempt) bool { return at.err != nil })
 	if len(ready) == 0 {
 		return nil
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		var telling sync.Mutex
 		var working sync.WaitGroup
 		places := make(chan struct{}, c.Parallel)
 		for _, at := range ready {
 			places <- struct{}{}
 			working.Go(func() {
-				c.holdOne(ctx, a, io, i, ct, at, &telling)
+				c.holdOne(ctx, a, std, i, ct, at, &telling)
 				<-places
 			})
 		}
@@ -281,7 +281,7 @@ func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, att
 }
 
 // holdOne tries a case. If several run at a time, it prints each one's transcript whole, when the trial is over.
-func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installation.Installation, ct *court, at *attempt, telling *sync.Mutex) {
+func (c *trialCmd) holdOne(ctx context.Context, a *app, std stdio, i *installation.Installation, ct *court, at *attempt, telling *sync.Mutex) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -290,27 +290,27 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 		return trial.Run(ctx, config, at.on)
 	}
 	if c.Parallel == 1 || !c.several {
-		c.try(ctx, a, io, i, at, io, "", run)
+		c.try(ctx, a, std, i, at, std, "", run)
 		return
 	}
 	var out, errs bytes.Buffer
-	inner := stdio{in: io.in, out: &out, err: &errs}.guarded()
-	if io.hushed() {
+	inner := stdio{in: std.in, out: &out, err: &errs}.guarded()
+	if std.hushed() {
 		inner.hush()
 	}
-	c.try(ctx, a, inner, i, at, io, at.title(), run)
+	c.try(ctx, a, inner, i, at, std, at.title(), run)
 	telling.Lock()
 	defer telling.Unlock()
-	failed := io.document(out.Bytes(), nil)
+	failed := std.document(out.Bytes(), nil)
 	for message := range bytes.Lines(errs.Bytes()) {
-		_, err := io.err.Write(message)
+		_, err := std.err.Write(message)
 		failed = errors.Join(failed, err)
 	}
 	at.err = cmp.Or(at.err, failed)
 }
 
 // conclude writes the reports, also after an error or Ctrl-C, and returns the command's result.
-func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
+func (c *trialCmd) conclude(std stdio, attempts []*attempt, failed error) error {
 	for _, at := range attempts {
 		if at.result() == nil && at.err == nil {
 			at.err = failed
@@ -318,10 +318,10 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	}
 	written := c.writeReports(attempts)
 	if slices.ContainsFunc(attempts, func(at *attempt) bool { return at.result() != nil && c.failure(at) == noModel }) {
-		io.tell("exit code 3 and not 0, because no language model sat")
-		io.tell("hint: %s", howToGetAJury)
+		std.tell("exit code 3 and not 0, because no language model sat")
+		std.tell("hint: %s", howToGetAJury)
 	}
-	c.sayCompared(io, attempts)
+	c.sayCompared(std, attempts)
 	if len(attempts) == 1 {
 		if err := closing(attempts[0].named(), written); err != nil {
 			return err
@@ -331,15 +331,15 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	worst := exitCode(0)
 	for _, at := range attempts {
 		if at.err != nil {
-			report(io, at.named())
+			report(std, at.named())
 			if c.JSON {
-				written = errors.Join(written, c.line(io, at))
+				written = errors.Join(written, c.line(std, at))
 			}
 		}
 		worst = worse(worst, c.code(at))
 	}
 	if !c.JSON {
-		written = errors.Join(written, c.summary(io, attempts))
+		written = errors.Join(written, c.summary(std, attempts))
 	}
 	return cmp.Or(failed, written, coded(worst))
 }
@@ -404,7 +404,7 @@ func (f *batchFlags) fails(r *jury.Result) string {
 	return ""
 }
 
-func (c *trialCmd) line(io stdio, at *attempt) error {
+func (c *trialCmd) line(std stdio, at *attempt) error {
 	one := struct {
 		Case     string       `json:"case"`
 		Trial    string       `json:"trial,omitempty"`
@@ -419,12 +419,12 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 	if at.err != nil {
 		one.Error = at.err.Error()
 	}
-	return io.jsonLine(&one)
+	return std.jsonLine(&one)
 }
 
-func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
-	p := newPrinter(io.out)
-	p.lineIf(!io.hushed(), "\n%s", p.bold("Summary"))
+func (c *trialCmd) summary(std stdio, attempts []*attempt) error {
+	p := newPrinter(std.out)
+	p.lineIf(!std.hushed(), "\n%s", p.bold("Summary"))
 	for _, at := range attempts {
 		if r := at.result(); r != nil {
 			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, c.notes(at)))
@@ -577,7 +577,7 @@ func (c *trialCmd) compare(settings jury.Settings, attempts []*attempt) error {
 }
 
 // sayCompared says on stderr which cases fail as they did before, because the exit code does not, and that some are better.
-func (c *trialCmd) sayCompared(io stdio, attempts []*attempt) {
+func (c *trialCmd) sayCompared(std stdio, attempts []*attempt) {
 	var stay, better []string
 	for _, at := range attempts {
 		r, before := at.result(), c.before(at)
@@ -591,10 +591,10 @@ func (c *trialCmd) sayCompared(io stdio, attempts []*attempt) {
 			better = append(better, at.title())
 		}
 	}
-	io.tellIf(len(stay) > 0, "no worse than in the baseline, so not counted as failing: %s", someOf(stay))
+	std.tellIf(len(stay) > 0, "no worse than in the baseline, so not counted as failing: %s", someOf(stay))
 	if len(better) > 0 {
-		io.tell("better than in the baseline: %s", someOf(better))
-		io.tell("hint: --write-baseline FILE keeps that, so that going back to what was fails")
+		std.tell("better than in the baseline: %s", someOf(better))
+		std.tell("hint: --write-baseline FILE keeps that, so that going back to what was fails")
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 	"jurat/client/api"
 	"jurat/examples"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/jury"
 )
 
@@ -291,10 +291,10 @@ func TestComposeOnPostgreSQL(t *testing.T) {
 // database starts PostgreSQL, and has the file's script make the role and the database in it.
 func (s *stack) database() {
 	s.t.Helper()
-	server := pgtest.Start(s.t)
+	server := rig.StartPostgres(s.t)
 	empty := server.Database(s.t)
-	admin := must.Get(url.Parse(pgtest.Admin(s.t, empty)))(s.t)
-	// pgtest has made a role and a database already; the image has neither.
+	admin := must.Get(url.Parse(rig.Admin(s.t, empty)))(s.t)
+	// package rig has made a role and a database already; the image has neither.
 	name := strings.TrimPrefix(admin.Path, "/")
 	admin.Path = "/postgres"
 	conn := must.Get(pgx.Connect(s.t.Context(), admin.String()))(s.t)

@@ -25,11 +25,11 @@ import (
 
 	"jurat/client"
 	"jurat/evidence"
-	"jurat/internal/court/config"
+	"jurat/internal/court/panel"
 	"jurat/internal/kit/plural"
 	"jurat/internal/kit/webhook"
 	"jurat/internal/log/installation"
-	"jurat/internal/tap/recording"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/web/docket"
 	"jurat/recorder"
 )
@@ -80,16 +80,16 @@ func (e *examination) code() error {
 	return coded(worst)
 }
 
-func (c *doctorCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *doctorCmd) Run(ctx context.Context, a *app, std stdio) error {
 	switch {
 	case c.URL != "" && !c.Ready:
 		return errors.New("a server's address goes with --ready")
 	case c.Ready:
-		return c.ready(ctx, io)
+		return c.ready(ctx, std)
 	case c.Recorders:
-		return c.recorders(ctx, a, io)
+		return c.recorders(ctx, a, std)
 	case c.Webhook:
-		return c.testWebhook(ctx, io)
+		return c.testWebhook(ctx, std)
 	}
 	var e examination
 	b := thisBuild()
@@ -99,15 +99,15 @@ func (c *doctorCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return closing(e.code(), c.answer(io, e, nil, func(p *printer) { p.examined(e.Findings) }))
+	return closing(e.code(), c.answer(std, e, nil, func(p *printer) { p.examined(e.Findings) }))
 }
 
 func (c *doctorCmd) jury(e *examination) {
 	name, rule := c.Config, "named by --config or JURAT_CONFIG"
 	if name == "" {
-		name, rule = config.DefaultFile, "found in the working directory"
+		name, rule = panel.DefaultFile, "found in the working directory"
 	}
-	file := &config.File{}
+	file := &panel.File{}
 	switch doc, err := os.ReadFile(name); {
 	case errors.Is(err, fs.ErrNotExist) && c.Config == "":
 		e.add("configuration", fine, "none: the default panel sits", "")
@@ -115,13 +115,13 @@ func (c *doctorCmd) jury(e *examination) {
 		e.fail("configuration", hint(err, "name a file that can be read, or leave --config and JURAT_CONFIG out"))
 		return
 	default:
-		if file, err = config.Parse(doc); err != nil {
+		if file, err = panel.Parse(doc); err != nil {
 			e.fail("configuration", hint(fmt.Errorf("%s: %w", name, err), "docs/configuration.md has every key; 'jurat init config FILE' writes one that is right"))
 			return
 		}
 		e.add("configuration", fine, name+", "+rule, "")
 	}
-	plan, err := config.NewPlan(file, config.Wishes{Jurors: config.Kind(os.Getenv("JURAT_JURORS"))}, os.Getenv)
+	plan, err := panel.NewPlan(file, panel.Wishes{Jurors: panel.Kind(os.Getenv("JURAT_JURORS"))}, os.Getenv)
 	if err != nil {
 		e.fail("jury", hint(err, "'jurat trial --help' says where keys are looked for"))
 		return
@@ -130,7 +130,7 @@ func (c *doctorCmd) jury(e *examination) {
 }
 
 // keys says which seats have a key. It never shows one.
-func (c *doctorCmd) keys(e *examination, plan *config.Plan) {
+func (c *doctorCmd) keys(e *examination, plan *panel.Plan) {
 	if plan.Offline && !plan.NoModel {
 		e.add("jury", fine, "rules sit, as you asked", "")
 		return
@@ -168,7 +168,7 @@ func (c *doctorCmd) installation(ctx context.Context, a *app, e *examination) {
 		if err := c.clock(ctx, i, e); err != nil {
 			return err
 		}
-		recorders, err := statusOf(ctx, i, time.Now(), progress(a.io, "records looked at"))
+		recorders, err := statusOf(ctx, i, time.Now(), progress(a.std, "records looked at"))
 		if err != nil {
 			return err
 		}
@@ -254,14 +254,14 @@ func disk(folder string, e *examination) {
 }
 
 type recorderStatus struct {
-	Here []recording.Process `json:"here"` // that run on this data folder, or died there
-	Log  []docket.Recorder   `json:"log"`
+	Here []sealer.Process  `json:"here"` // that run on this data folder, or died there
+	Log  []docket.Recorder `json:"log"`
 	examination
 }
 
 func statusOf(ctx context.Context, i *installation.Installation, now time.Time, progress func(done, total int64)) (recorderStatus, error) {
-	s := recorderStatus{Here: []recording.Process{}, examination: examination{Findings: []finding{}}}
-	here, err := recording.Look(ctx, recorder.Folder(i.Dir))
+	s := recorderStatus{Here: []sealer.Process{}, examination: examination{Findings: []finding{}}}
+	here, err := sealer.Look(ctx, recorder.Folder(i.Dir))
 	if err != nil {
 		return s, err
 	}
@@ -278,7 +278,7 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 	return s, nil
 }
 
-func (s *recorderStatus) process(p *recording.Process, now time.Time) {
+func (s *recorderStatus) process(p *sealer.Process, now time.Time) {
 	name := aboutRecorder(p.About.Recorder)
 	waiting := fmt.Sprintf("%s under way, a journal of %s, %s of %s", plural.Of(p.Open, "call"), plural.Of(p.JournalBytes, "byte"), plural.Of(p.Copies, "copy"), plural.Of(p.CopyBytes, "byte"))
 	waiting += pick(p.Damaged > 0, fmt.Sprintf(", %s of the journal that cannot be read", plural.Of(p.Damaged, "part")), "")
@@ -299,7 +299,7 @@ func aboutRecorder(name string) string {
 	return "recorder" + pick(name == "" || name == "recorder", "", " "+name)
 }
 
-func (s *recorderStatus) lastSign(p *recording.Process) time.Time {
+func (s *recorderStatus) lastSign(p *sealer.Process) time.Time {
 	last := p.About.Began
 	for _, r := range s.Log {
 		if at, err := time.Parse(time.RFC3339, r.Heartbeat); r.Name == p.About.Recorder && err == nil && at.After(last) {
@@ -309,14 +309,14 @@ func (s *recorderStatus) lastSign(p *recording.Process) time.Time {
 	return last
 }
 
-func (s *recorderStatus) silent(p *recording.Process, now time.Time) bool {
+func (s *recorderStatus) silent(p *sealer.Process, now time.Time) bool {
 	return p.About.Heartbeat > 0 && now.Sub(s.lastSign(p)) > 2*time.Duration(p.About.Heartbeat)*time.Millisecond+time.Minute
 }
 
 // known says what is to be done about a recorder that the log knows and this folder does not.
 func (s *recorderStatus) known(r docket.Recorder) {
 	switch {
-	case slices.ContainsFunc(s.Here, func(p recording.Process) bool { return p.About.Recorder == r.Name }):
+	case slices.ContainsFunc(s.Here, func(p sealer.Process) bool { return p.About.Recorder == r.Name }):
 	case r.Started == "":
 		s.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records --action recorder_event' lists them")
 	case r.Stopped != "":
@@ -327,10 +327,10 @@ func (s *recorderStatus) known(r docket.Recorder) {
 	}
 }
 
-func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
+func (c *doctorCmd) recorders(ctx context.Context, a *app, std stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		s, err := statusOf(ctx, i, time.Now(), progress(io, "records looked at"))
-		return closing(s.code(), c.answer(io, s, err, func(p *printer) { p.recorders(s) }))
+		s, err := statusOf(ctx, i, time.Now(), progress(std, "records looked at"))
+		return closing(s.code(), c.answer(std, s, err, func(p *printer) { p.recorders(s) }))
 	})
 }
 
@@ -396,7 +396,7 @@ type readiness struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func (c *doctorCmd) ready(ctx context.Context, io stdio) error {
+func (c *doctorCmd) ready(ctx context.Context, std stdio) error {
 	server, err := c.server()
 	if err != nil {
 		return err
@@ -411,7 +411,7 @@ func (c *doctorCmd) ready(ctx context.Context, io stdio) error {
 		found.Reason = err.Error()
 	}
 	found.Ready = found.Reason == ""
-	return closing(when(!found.Ready, exitBad), c.answer(io, found, nil, func(p *printer) {
+	return closing(when(!found.Ready, exitBad), c.answer(std, found, nil, func(p *printer) {
 		p.lineIf(found.Ready, "ready: %s", found.URL)
 		p.lineIf(!found.Ready, "not ready: %s: %s", found.URL, found.Reason)
 	}))
@@ -488,9 +488,9 @@ type hookTest struct {
 	Do     string         `json:"do,omitzero"`
 }
 
-func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
-	name := cmp.Or(c.Config, config.DefaultFile)
-	file, err := parsed(name, config.Parse)
+func (c *doctorCmd) testWebhook(ctx context.Context, std stdio) error {
+	name := cmp.Or(c.Config, panel.DefaultFile)
+	file, err := parsed(name, panel.Parse)
 	if err == nil && file.Webhook == nil {
 		err = fmt.Errorf("%s: it names no webhook", name)
 	}
@@ -502,10 +502,10 @@ func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
 		return hint(fmt.Errorf("--config: %w", err), "docs/configuration.md shows such a file")
 	}
 	done, err := sendTest(ctx, file.Webhook, receiver)
-	return closing(when(!done.Taken, exitBad), c.answer(io, done, err, func(p *printer) { p.sent(done) }))
+	return closing(when(!done.Taken, exitBad), c.answer(std, done, err, func(p *printer) { p.sent(done) }))
 }
 
-func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hookTest, error) {
+func sendTest(ctx context.Context, w *panel.Webhook, to *webhook.Receiver) (hookTest, error) {
 	now := time.Now()
 	body, err := json.Marshal(map[string]any{"type": "webhook.test", "timestamp": evidence.FormatTime(now), "data": map[string]any{}}, json.Deterministic(true))
 	at, wrong := url.Parse(w.URL)
@@ -529,7 +529,7 @@ func is[E error](err error) bool {
 	return is
 }
 
-func hookAdvice(w *config.Webhook, status int, err error) string {
+func hookAdvice(w *panel.Webhook, status int, err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
 	for _, about := range []struct {
 		is bool

@@ -21,9 +21,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"jurat/internal/court/config"
+	"jurat/internal/court/panel"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // TestReady asks a server that is ready, and then none. TestMachinesWithoutDatabase asks one that is not ready.
@@ -226,11 +226,11 @@ func TestDoctorOfADatabase(t *testing.T) {
 // TestDatabaseAdvice: if a machine cannot use its database, the error names the database and its server, says what to do
 // next, and does not contain the password.
 func TestDatabaseAdvice(t *testing.T) {
-	good := must.Get(url.Parse(pgtest.Database(t)))(t)
+	good := must.Get(url.Parse(rig.Database(t)))(t)
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
 	doing(t, 0, "keys", "rewrap", "--new", key)
-	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, good.String())))(t)
+	admin := must.Get(pgx.Connect(t.Context(), rig.Admin(t, good.String())))(t)
 	defer admin.Close(t.Context())
 	must.Fail(t, nil)(admin.Exec(t.Context(), `CREATE ROLE reads LOGIN PASSWORD 'geheim'`))
 	password, _ := good.User.Password()
@@ -324,7 +324,7 @@ func TestWebhookTest(t *testing.T) {
 	local := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
 	must.Contain(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "", local)), "inward: true")
 	for want, err := range map[string]error{"does not find the name": &net.DNSError{Err: "no such host", IsNotFound: true}, "within 20 s": context.DeadlineExceeded, "broke": io.ErrUnexpectedEOF} {
-		must.Contain(t, hookAdvice(&config.Webhook{}, 0, fmt.Errorf("sending: %w", err)), want)
+		must.Contain(t, hookAdvice(&panel.Webhook{}, 0, fmt.Errorf("sending: %w", err)), want)
 	}
 }
 

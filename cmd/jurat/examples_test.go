@@ -25,7 +25,7 @@ import (
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/listtest"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/jury"
 	"jurat/verify/eulist"
 )
@@ -66,7 +66,7 @@ var rehearsals = map[string]rehearsal{
 		write(t, filepath.Join(e.folder, "webhook.yaml"), "webhook: {url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}\n")
 	}},
 	"keys rewrap": {before: "rm -r jurat-data; jurat keys rewrap --new wrapping.key", needs: func(t *testing.T, e *exemplar) {
-		database := pgtest.Database(t)
+		database := rig.Database(t)
 		e.env = append(e.env, "PGCONNECT_TIMEOUT=60")
 		e.stands["postgres://jurat@db.example/jurat"] = database
 		e.sh(t, "jurat --db '"+database+"' --wrapping-key wrapping.key init")

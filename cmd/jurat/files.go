@@ -20,7 +20,7 @@ import (
 	"jurat/internal/log/installation"
 	"jurat/internal/log/ledger"
 	"jurat/internal/tap/importing"
-	"jurat/internal/tap/recording"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/web/openssl"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -37,7 +37,7 @@ type exportCmd struct {
 	Key      string   `placeholder:"FILE" help:"With --scitt: the private key (PKCS #8 in PEM) that signs. Default: this installation's operator's."`
 }
 
-func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *exportCmd) Run(ctx context.Context, a *app, std stdio) error {
 	none := refuse(c.OpenSSL+c.SCITT == "" && c.Withhold == nil, "missing flags: --openssl=DIR, --scitt=OUT or --withhold=POINTER")
 	err := cmp.Or(hint(none, "run 'jurat export --help' to see what there is"),
 		refuse(c.OpenSSL == "" && c.Trust != "", "--trust is for --openssl: a statement takes nothing from a trust file"),
@@ -46,15 +46,15 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	doc, err := readInput(io.in, c.File)
+	doc, err := readInput(std.in, c.File)
 	if err != nil {
 		return err
 	}
 	if c.Withhold != nil {
-		return c.withhold(io, doc)
+		return c.withhold(std, doc)
 	}
 	if c.SCITT != "" {
-		return c.statements(ctx, a, io, doc)
+		return c.statements(ctx, a, std, doc)
 	}
 	records, err := openRecords(doc)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	p.line("cd %s", quote(c.OpenSSL))
 	p.lines(commands)
 	return p.err
@@ -121,7 +121,7 @@ func (c *exportCmd) separate(flag, name string) error {
 	return nil
 }
 
-func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte) error {
+func (c *exportCmd) statements(ctx context.Context, a *app, std stdio, doc []byte) error {
 	if err := c.separate("--scitt", c.SCITT); err != nil {
 		return err
 	}
@@ -146,31 +146,31 @@ func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte
 		}
 		s.out = func(r *evidence.Record) string { return filepath.Join(c.SCITT, r.Payload.RecordID+".scitt") }
 	}
-	if err := c.writeStatements(ctx, a, io, s, records); err != nil {
+	if err := c.writeStatements(ctx, a, std, s, records); err != nil {
 		return err
 	}
-	s.tell(io)
+	s.tell(std)
 	return nil
 }
 
 // writeStatements writes with the installation in the data folder. An owner who signs with --key may have none, and then no log.
-func (c *exportCmd) writeStatements(ctx context.Context, a *app, io stdio, s *statementExport, records []*evidence.Record) error {
+func (c *exportCmd) writeStatements(ctx context.Context, a *app, std stdio, s *statementExport, records []*evidence.Record) error {
 	if c.Key == "" {
 		return hint(a.with(ctx, func(i *installation.Installation) error {
 			signers, err := i.Keys.Signers(ctx, evidence.RoleOperator, ledger.OperatorName)
 			if err != nil {
 				return err
 			}
-			return s.all(ctx, io, i, signers, records)
+			return s.all(ctx, std, i, signers, records)
 		}), "or give a private key with --key FILE")
 	}
 	signers, err := readKeys([]string{c.Key}, client.ParseKey)
 	if err != nil {
 		return fmt.Errorf("--key: %w", err)
 	}
-	err = a.with(ctx, func(i *installation.Installation) error { return s.all(ctx, io, i, signers, records) })
+	err = a.with(ctx, func(i *installation.Installation) error { return s.all(ctx, std, i, signers, records) })
 	if errors.Is(err, installation.ErrNone) {
-		return s.all(ctx, io, nil, signers, records)
+		return s.all(ctx, std, nil, signers, records)
 	}
 	return err
 }
@@ -184,7 +184,7 @@ type statementExport struct {
 	why     error // of the first one without a receipt
 }
 
-func (s *statementExport) all(ctx context.Context, io stdio, log *installation.Installation, signers []evidence.Signer, records []*evidence.Record) error {
+func (s *statementExport) all(ctx context.Context, std stdio, log *installation.Installation, signers []evidence.Signer, records []*evidence.Record) error {
 	n := slices.IndexFunc(signers, func(s evidence.Signer) bool {
 		return s.Info().Algorithm == evidence.ES256 || s.Info().Algorithm == evidence.Ed25519
 	})
@@ -192,7 +192,7 @@ func (s *statementExport) all(ctx context.Context, io stdio, log *installation.I
 		return fmt.Errorf("%w, and this key signs by %s", scitt.ErrAlgorithm, signers[0].Info().Algorithm)
 	}
 	s.log, s.signer = log, signers[n]
-	tell := progress(io, "records")
+	tell := progress(std, "records")
 	for i, r := range records {
 		if err := s.write(ctx, r); err != nil {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
@@ -232,10 +232,10 @@ func (s *statementExport) issuer(r *evidence.Record) string {
 	return scitt.Issuer(evidence.RoleOperator, ledger.OperatorName)
 }
 
-func (s *statementExport) tell(io stdio) {
+func (s *statementExport) tell(std stdio) {
 	if s.without > 0 {
-		io.tell("%d of %s got no receipt: %v", s.without, plural.Of(s.written, "statement"), s.why)
-		io.tell("hint: what 'jurat log prove' wrote gets one, from the operator of that log")
+		std.tell("%d of %s got no receipt: %v", s.without, plural.Of(s.written, "statement"), s.why)
+		std.tell("hint: what 'jurat log prove' wrote gets one, from the operator of that log")
 	}
 }
 
@@ -249,7 +249,7 @@ func (p *printer) statement(s *verify.Statement) {
 	}
 }
 
-func (c *exportCmd) withhold(io stdio, doc []byte) error {
+func (c *exportCmd) withhold(std stdio, doc []byte) error {
 	pointers, err := readPointers("--withhold", c.Withhold)
 	if err != nil {
 		return err
@@ -269,18 +269,18 @@ func (c *exportCmd) withhold(io stdio, doc []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	if err := writeTo(io, c.Out, file); err != nil {
+	if err := writeTo(std, c.Out, file); err != nil {
 		return err
 	}
 	for _, w := range withheld {
-		io.tell("record %s: %s: %s", w.RecordID, w.Pointer, pick(w.Already, "the text was not in the file", "withheld"))
+		std.tell("record %s: %s: %s", w.RecordID, w.Pointer, pick(w.Already, "the text was not in the file", "withheld"))
 	}
 	return nil
 }
 
-func writeTo(io stdio, out string, file marshaler) error {
+func writeTo(std stdio, out string, file marshaler) error {
 	if out == "" {
-		return io.print(file, nil)
+		return std.print(file, nil)
 	}
 	doc, err := file.Marshal()
 	if err != nil {
@@ -337,7 +337,7 @@ const (
 	mostChains = 10
 )
 
-func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *importCmd) Run(ctx context.Context, a *app, std stdio) error {
 	format, err := importing.ParseFormat(c.From)
 	err = cmp.Or(refuse(err != nil, "--from: %w", err), flagName("--agent", c.Agent), flagName("--recorder", c.Recorder), ifGiven("--name", c.Name),
 		refuse(c.Agent == c.Recorder, "--recorder: the recorder is a witness, and cannot have the name of the agent"))
@@ -352,30 +352,30 @@ func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		files = append(files, &importedFile{File: file, Faults: []string{}, Chains: []string{}})
 	}
-	if err := c.look(ctx, a, io, files); err != nil {
+	if err := c.look(ctx, a, std, files); err != nil {
 		return err
 	}
 	if c.DryRun || !anyNew(files) {
-		return c.report(io, files, false)
+		return c.report(std, files, false)
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		err := c.seal(ctx, io, i, files)
-		return errors.Join(err, c.report(io, files, err != nil))
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		err := c.seal(ctx, std, i, files)
+		return errors.Join(err, c.report(std, files, err != nil))
 	})
 }
 
 // look checks the files against the log, if there is one. A file that is refused makes none.
-func (c *importCmd) look(ctx context.Context, a *app, io stdio, files []*importedFile) error {
-	err := a.with(ctx, func(i *installation.Installation) error { return c.check(ctx, io, i, files) })
+func (c *importCmd) look(ctx context.Context, a *app, std stdio, files []*importedFile) error {
+	err := a.with(ctx, func(i *installation.Installation) error { return c.check(ctx, std, i, files) })
 	if errors.Is(err, installation.ErrNone) {
-		return c.check(ctx, io, nil, files)
+		return c.check(ctx, std, nil, files)
 	}
 	return err
 }
 
 func (c *importCmd) options(i *installation.Installation) importing.Options {
 	return importing.Options{Agent: c.Agent, Name: c.Name, Recorder: c.Recorder, Version: version(), Skip: c.Skip,
-		Chain: func(name string) string { return recording.ChainOf(c.Agent, name) },
+		Chain: func(name string) string { return sealer.ChainOf(c.Agent, name) },
 		Sealed: func(ctx context.Context, id string) (*evidence.ObservedBody, error) {
 			if i == nil {
 				return nil, nil
@@ -398,7 +398,7 @@ func (c *importCmd) options(i *installation.Installation) importing.Options {
 }
 
 // check reads the files to their ends. It returns an error if something is wrong in one of them and is not to be passed over.
-func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) error {
+func (c *importCmd) check(ctx context.Context, std stdio, i *installation.Installation, files []*importedFile) error {
 	wrong := 0
 	for _, f := range files {
 		o := c.options(i)
@@ -406,7 +406,7 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 		o.Progress = func(done, _ int64) {
 			if time.Since(last) >= time.Second {
 				last = time.Now()
-				io.tell("%s: %s read", f.Name, plural.Of(done, "exchange"))
+				std.tell("%s: %s read", f.Name, plural.Of(done, "exchange"))
 			}
 		}
 		o.Each = f.note(c.DryRun)
@@ -416,11 +416,11 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 		}
 		for _, fault := range f.Found.Faults {
 			f.Faults = append(f.Faults, fault.Error())
-			io.tell("%s", oneLine(fault))
+			std.tell("%s", oneLine(fault))
 		}
 		faults := f.Found.Wrong + f.Found.Changed
 		more := faults - len(f.Found.Faults)
-		io.tellIf(more > 0, "%s: and %d more", f.Name, more)
+		std.tellIf(more > 0, "%s: and %d more", f.Name, more)
 		wrong += faults
 	}
 	if wrong > 0 && !c.Skip && !c.DryRun {
@@ -440,12 +440,12 @@ func (f *importedFile) note(list bool) func(importing.Entry) {
 	}
 }
 
-func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) (err error) {
+func (c *importCmd) seal(ctx context.Context, std stdio, i *installation.Installation, files []*importedFile) (err error) {
 	list := make([]any, len(files))
 	for i, f := range files {
 		list[i] = map[string]any{"file": f.Name, "sha256": f.SHA256.String(), "format": f.Format}
 	}
-	r, err := secondHand(ctx, i, recording.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Tell: io.logger(false)},
+	r, err := secondHand(ctx, i, sealer.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Tell: std.logger(false)},
 		map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
 	if err != nil {
 		return err
@@ -457,7 +457,7 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 			continue
 		}
 		o := c.options(i)
-		done := progress(io, f.Name+": exchanges sealed")
+		done := progress(std, f.Name+": exchanges sealed")
 		sealed := int64(0)
 		o.Seal = func(ctx context.Context, act observed.Act) error {
 			_, err := r.Report(ctx, act, evidence.RecordIDFor("", act.RecordID, act.Request.SHA256.String()))
@@ -485,11 +485,11 @@ func (c *importCmd) reason(files []*importedFile, err error) string {
 	return fmt.Sprintf("imported %s of %s%s", plural.Of(sealed, "exchange"), plural.Of(len(files), "file"), pick(err != nil, ", and did not come to the end", ""))
 }
 
-func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
-	return c.answer(io, map[string][]*importedFile{"files": files}, nil, func(p *printer) { c.told(io, p, files, failed) })
+func (c *importCmd) report(std stdio, files []*importedFile, failed bool) error {
+	return c.answer(std, map[string][]*importedFile{"files": files}, nil, func(p *printer) { c.told(std, p, files, failed) })
 }
 
-func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed bool) {
+func (c *importCmd) told(std stdio, p *printer, files []*importedFile, failed bool) {
 	example := ""
 	for _, f := range files {
 		t, count := &f.Found, f.Sealed
@@ -513,7 +513,7 @@ func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed boo
 			example = f.Chains[0]
 		}
 	}
-	io.tellIf(example != "" && !c.DryRun && !failed && anyNew(files), "hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it", quote(example), quote(example))
+	std.tellIf(example != "" && !c.DryRun && !failed && anyNew(files), "hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it", quote(example), quote(example))
 }
 
 func more(e importing.Entry) string {

@@ -44,11 +44,11 @@ type helpCmd struct {
 	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness'."`
 }
 
-func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
+func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, std stdio) error {
 	if c.All {
-		return io.document([]byte(allHelp(k.Model.Node)), nil)
+		return std.document([]byte(allHelp(k.Model.Node)), nil)
 	}
-	return coded(exitCode(run(ctx, append([]string{"--help"}, c.Words...), io)))
+	return coded(exitCode(run(ctx, append([]string{"--help"}, c.Words...), std)))
 }
 
 func nodesBelow(node *kong.Node) (all []*kong.Node) {
@@ -189,18 +189,18 @@ type completionCmd struct {
 	Words bool     `hidden:"" help:"Print what can come next: the words after jurat follow --, so that none is a flag of this command; the last is being typed."`
 }
 
-func (c *completionCmd) Run(k *kong.Kong, io stdio) error {
+func (c *completionCmd) Run(k *kong.Kong, std stdio) error {
 	if c.Words {
 		var text strings.Builder
 		for _, one := range complete(k.Model.Node, c.Of) {
 			text.WriteString(one + "\n")
 		}
-		return io.document([]byte(text.String()), nil)
+		return std.document([]byte(text.String()), nil)
 	}
 	if len(c.Of) != 1 || !slices.Contains([]string{"bash", "zsh", "fish"}, c.Of[0]) {
 		return errors.New("want one shell: bash, zsh or fish")
 	}
-	return io.document(completions.ReadFile(path.Join("completion", "jurat."+c.Of[0])))
+	return std.document(completions.ReadFile(path.Join("completion", "jurat."+c.Of[0])))
 }
 
 const (
@@ -490,11 +490,11 @@ type stampFlags struct {
 }
 
 // catchUp asks the authorities for time stamps that records wait for, and prints how many still wait. It cannot fail: what was sealed stays so.
-func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
+func catchUp(ctx context.Context, std stdio, i *installation.Installation) {
 	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{CatchUp: true})
-	io.tellIf(err != nil, "time: asking for what waits: %v", err)
+	std.tellIf(err != nil, "time: asking for what waits: %v", err)
 	for _, o := range outcomes {
-		io.tellIf(o.Records > 0 && i.Timekeeper.Selected(o.Authority), "time: waiting for %s since %s (%s); 'jurat log stamp' asks again%s", o.Authority,
+		std.tellIf(o.Records > 0 && i.Timekeeper.Selected(o.Authority), "time: waiting for %s since %s (%s); 'jurat log stamp' asks again%s", o.Authority,
 			evidence.FormatTime(o.Since), plural.Of(o.Records, "record"), because(o.Reason))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"jurat/evidence/operator"
-	"jurat/internal/court/config"
+	"jurat/internal/court/panel"
 	"jurat/internal/kit/atomicfile"
 	"jurat/internal/kit/plural"
 	"jurat/internal/log/installation"
@@ -31,7 +31,7 @@ type initCmd struct {
 	restoreFlags
 }
 
-func (c *initCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *initCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.From == "" && (c.Checkpoint != "" || c.NoneLater || c.Consistency != "") {
 		return errors.New("--checkpoint, --none-later and --consistency go with --from")
 	}
@@ -41,27 +41,27 @@ func (c *initCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.What == "case" && c.Path == "":
 		return errors.New("expected a folder for the case")
 	case c.What == "case":
-		return beginCase(io, c.Path)
+		return beginCase(std, c.Path)
 	case c.What == "config":
-		return writeBeginnings(io, []beginning{{"begin/jurat.yaml", cmp.Or(c.Path, config.DefaultFile)}})
+		return writeBeginnings(std, []beginning{{"begin/jurat.yaml", cmp.Or(c.Path, panel.DefaultFile)}})
 	case c.What == "ci":
-		return writeBeginnings(io, []beginning{{"begin/ci.yml", cmp.Or(c.Path, filepath.FromSlash(".github/workflows/jurat.yml"))}})
+		return writeBeginnings(std, []beginning{{"begin/ci.yml", cmp.Or(c.Path, filepath.FromSlash(".github/workflows/jurat.yml"))}})
 	case c.Path != "":
 		return hint(errors.New("an installation takes no path"), "--data names the folder")
 	case c.From != "":
-		return c.restore(ctx, a, io)
+		return c.restore(ctx, a, std)
 	}
-	return c.make(ctx, a, io)
+	return c.make(ctx, a, std)
 }
 
-func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
+func (c *initCmd) make(ctx context.Context, a *app, std stdio) error {
 	if c.Token != "" {
 		if err := c.use(new(token.Helper)); err != nil {
 			return err
 		}
 		a.token = &installation.Token{URI: c.Token, Helper: c.Helper}
 	}
-	return a.begin(ctx, io, c.keyFlags, stampFlags{}, func(_ *installation.Installation, created bool) error {
+	return a.begin(ctx, std, c.keyFlags, stampFlags{}, func(_ *installation.Installation, created bool) error {
 		if created {
 			return nil
 		}
@@ -70,7 +70,7 @@ func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
 			return hint(fmt.Errorf("--token: %w, and the keys of its authority stay where they are", there),
 				"begin in another data folder or database; 'jurat keys rotate ROLE NAME --token URI' puts an actor's key on a token")
 		}
-		_, err := fmt.Fprintf(io.err, "jurat: %v; nothing was made\n", there)
+		_, err := fmt.Fprintf(std.err, "jurat: %v; nothing was made\n", there)
 		return err
 	})
 }
@@ -78,7 +78,7 @@ func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
 //go:embed begin
 var begun embed.FS
 
-func beginCase(io stdio, dir string) error {
+func beginCase(std stdio, dir string) error {
 	entries, err := fs.ReadDir(begun, "begin/case")
 	if err != nil {
 		return err
@@ -87,14 +87,14 @@ func beginCase(io stdio, dir string) error {
 	for _, e := range entries {
 		files = append(files, beginning{path.Join("begin/case", e.Name()), filepath.Join(dir, e.Name())})
 	}
-	return writeBeginnings(io, files)
+	return writeBeginnings(std, files)
 }
 
 // A beginning is a file that comes with the program, and where to put it.
 type beginning struct{ from, to string }
 
 // writeBeginnings writes all files, or none if one of them is there.
-func writeBeginnings(io stdio, files []beginning) error {
+func writeBeginnings(std stdio, files []beginning) error {
 	for _, f := range files {
 		if _, err := os.Lstat(f.to); !errors.Is(err, fs.ErrNotExist) {
 			return cannotBegin(f.to, err)
@@ -111,7 +111,7 @@ func writeBeginnings(io stdio, files []beginning) error {
 		if err := atomicfile.Create(f.to, text, 0o644); err != nil {
 			return cannotBegin(f.to, err)
 		}
-		if err := io.line("%s", f.to); err != nil {
+		if err := std.line("%s", f.to); err != nil {
 			return err
 		}
 	}
@@ -132,12 +132,12 @@ type backupCmd struct {
 	jsonFlag
 }
 
-func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *backupCmd) Run(ctx context.Context, a *app, std stdio) error {
 	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.File, ApartKeys: c.ApartKeys,
-		Progress: progress(io, "bytes copied")})
+		Progress: progress(std, "bytes copied")})
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.File), "*.unfinished-*")) // a folder with * or [ in its name may only hide what is left
-	io.tellIf(len(left) > 0, "%s: if no backup runs, delete it: a killed one left private keys there", strings.Join(left, ", "))
-	return c.answer(io, m, err, func(p *printer) {
+	std.tellIf(len(left) > 0, "%s: if no backup runs, delete it: a killed one left private keys there", strings.Join(left, ", "))
+	return c.answer(std, m, err, func(p *printer) {
 		p.line("%s: %s of the log %s", c.File, plural.Of(m.Size, "record"), m.Log)
 	})
 }
@@ -149,11 +149,11 @@ type restoreFlags struct {
 	Consistency string `help:"With --from: a proof from the backup to the checkpoint ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
 }
 
-func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
+func (c *restoreFlags) restore(ctx context.Context, a *app, std stdio) error {
 	if c.Checkpoint == "" && !c.NoneLater {
 		return errors.New("missing flags: --checkpoint=FILE or --none-later")
 	}
-	order := installation.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
+	order := installation.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(std, "examined")}
 	if c.Checkpoint != "" {
 		text, err := readFile(c.Checkpoint)
 		if err != nil {
@@ -170,20 +170,20 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 	r, err := installation.Restore(ctx, a.config(), order)
 	if damaged, is := errors.AsType[*installation.DamagedBackupError](err); is {
 		for _, d := range damaged.Damages {
-			io.tell("%s", d)
+			std.tell("%s", d)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return c.tell(r, a, io)
+	return c.tell(r, a, std)
 }
 
-func (c *restoreFlags) tell(r *installation.Restored, a *app, io stdio) error {
-	p := newPrinter(io.out)
+func (c *restoreFlags) tell(r *installation.Restored, a *app, std stdio) error {
+	p := newPrinter(std.out)
 	p.line("%s: %s of the log %s, made %s", a.config().Where(), plural.Of(r.Manifest.Size, "record"), r.Manifest.Log, r.Manifest.Made)
 	lost := slices.ContainsFunc(r.Damages, func(d fsck.Damage) bool { return !d.Kind.Harmless() })
-	io.tellIf(!r.Manifest.ApartKeys && lost, "texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
+	std.tellIf(!r.Manifest.ApartKeys && lost, "texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	switch {
 	case r.Missing > 0 && r.Prefix:
 		p.line("it is proved to begin the published log, and lacks the last %[2]d of its %[1]d records: it can be read, and takes no new ones", r.Known, r.Missing)

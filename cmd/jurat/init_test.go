@@ -24,7 +24,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"jurat/evidence"
-	"jurat/internal/court/config"
+	"jurat/internal/court/panel"
 	"jurat/internal/test/must"
 )
 
@@ -33,7 +33,7 @@ func TestInitConfigSaysTheDefaults(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "jurat.yaml")
 	doing(t, 0, "init", "config", name)
 	doc := must.Get(os.ReadFile(name))(t)
-	file := must.Get(config.Parse(doc))(t)
+	file := must.Get(panel.Parse(doc))(t)
 	for _, keys := range [][]string{nil, {"OPENAI_API_KEY"}, {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"}} {
 		env := func(name string) string {
 			if slices.Contains(keys, name) {
@@ -41,9 +41,9 @@ func TestInitConfigSaysTheDefaults(t *testing.T) {
 			}
 			return ""
 		}
-		got := must.Get(config.NewPlan(file, config.Wishes{}, env))(t)
-		want := must.Get(config.NewPlan(&config.File{}, config.Wishes{}, env))(t)
-		diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Plan{}), cmp.Transformer("text", func(err error) string { return fmt.Sprint(err) }))
+		got := must.Get(panel.NewPlan(file, panel.Wishes{}, env))(t)
+		want := must.Get(panel.NewPlan(&panel.File{}, panel.Wishes{}, env))(t)
+		diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(panel.Plan{}), cmp.Transformer("text", func(err error) string { return fmt.Sprint(err) }))
 		must.Hold(t, diff == "", "with %v:\n%s", keys, diff)
 	}
 }

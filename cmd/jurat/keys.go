@@ -74,10 +74,10 @@ func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLin
 	return lines
 }
 
-func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *keysListCmd) Run(ctx context.Context, a *app, std stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		if c.History {
-			return c.history(ctx, i, io)
+			return c.history(ctx, i, std)
 		}
 		history, err := i.Ledger.Keys(ctx)
 		files, failed := i.Keys.Keys(ctx)
@@ -90,7 +90,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			t.row(k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
 			t.below(k.Token != "", "", "on a token: %s", k.Token)
 		}
-		return c.list(io, lines, nil, &t, "")
+		return c.list(std, lines, nil, &t, "")
 	})
 }
 
@@ -100,7 +100,7 @@ type eventLine struct {
 	Event     operator.KeyEventBody `json:"event"`
 }
 
-func (c *keysListCmd) history(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *keysListCmd) history(ctx context.Context, i *installation.Installation, std stdio) error {
 	events, err := i.Ledger.Chain(ctx, operator.KeysChain)
 	if errors.Is(err, ledger.ErrNotFound) {
 		err = nil
@@ -122,7 +122,7 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 		t.below(e.Protection != nil, "", "%s", protectionLine(e.Protection))
 		t.below(true, "", "from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason)
 	}
-	return c.list(io, lines, err, &t, "")
+	return c.list(std, lines, err, &t, "")
 }
 
 func protectionLine(p *operator.Protection) string {
@@ -224,9 +224,9 @@ type keysNewCmd struct {
 	whenWhyFlags
 }
 
-func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *keysNewCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.Owner || len(c.Public) > 0 {
-		return c.register(ctx, a, io)
+		return c.register(ctx, a, std)
 	}
 	if c.Card != "" || !c.NotAfter.IsZero() || c.Certificate != nil || c.Reason != "" || c.By != "" || len(c.Token) > 1 {
 		return errors.New("--card, --certificate, --not-after, --reason, --by and a second --token go with an owner's key: --public FILE, or --owner --token URI")
@@ -240,11 +240,11 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return io.line("%s", key.KeyID)
+		return std.line("%s", key.KeyID)
 	})
 }
 
-func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
+func (c *keysNewCmd) register(ctx context.Context, a *app, std stdio) error {
 	err := cmp.Or(refuse(c.Role != evidence.RoleAgent && c.Role != evidence.RoleReviewer, "%s: only an agent or a reviewer can hold its own key", c.Role),
 		refuse(len(c.Public)+len(c.Token) == 0, "--owner: want --public FILE, or --token URI"))
 	if err != nil {
@@ -255,7 +255,7 @@ func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 		owned, err = c.read(owned...)
 	}
 	if err == nil {
-		err = addCard(io, c.Card, c.Role, c.Name, owned)
+		err = addCard(std, c.Card, c.Role, c.Name, owned)
 	}
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 		if err := i.Keys.Register(ctx, c.Role, c.Name, owned, c.NotAfter, why); err != nil {
 			return err
 		}
-		p := newPrinter(io.out)
+		p := newPrinter(std.out)
 		for _, k := range owned {
 			p.line("%s", evidence.DigestOf(k.Public))
 		}
@@ -295,7 +295,7 @@ type keysRotateCmd struct {
 	whyFlags
 }
 
-func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *keysRotateCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && (c.Alg != "" || c.Token != "") {
 		return errors.New("--certificate goes with --public, and --alg and --token do not")
 	}
@@ -316,7 +316,7 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		p := newPrinter(io.out)
+		p := newPrinter(std.out)
 		for _, k := range history.Active(c.Role, c.Name, time.Now()) {
 			p.line("%s", k.KeyID)
 		}
@@ -365,22 +365,22 @@ type keysRewrapCmd struct {
 	New string `placeholder:"FILE" help:"Only make a wrapping key, in this new file of mode 0600."`
 }
 
-func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *keysRewrapCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.New != "" {
 		text := filestore.Generate()
 		keys, err := filestore.Parse(text)
 		if err == nil {
 			err = hintIf(fs.ErrExist, atomicfile.Create(c.New, text, 0o600), "a wrapping key is never overwritten: keys may be wrapped under it")
 		}
-		return io.lineUnless(err, "%s", keys)
+		return std.lineUnless(err, "%s", keys)
 	}
 	if a.DB == "" {
 		return hint(errors.New("no database is named: the files in a data folder are not wrapped"), "--db or JURAT_DB names one")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		told := progress(io, "files wrapped")
+		told := progress(std, "files wrapped")
 		done, key, err := i.Rewrap(ctx, func(done int64) { told(done, done) })
-		return io.lineUnless(err, "%d files were wrapped again; all of them are under %s now", done, key)
+		return std.lineUnless(err, "%d files were wrapped again; all of them are under %s now", done, key)
 	})
 }
 
@@ -413,7 +413,7 @@ type caInitCmd struct {
 	Years int `help:"How many years it lasts." default:"10"`
 }
 
-func (c *caInitCmd) Run(ctx context.Context, io stdio) error {
+func (c *caInitCmd) Run(ctx context.Context, std stdio) error {
 	helper := &token.Helper{}
 	defer helper.Close()
 	on, err := c.find(ctx, helper, c.Token, evidence.ES256)
@@ -421,7 +421,7 @@ func (c *caInitCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	_, err = ca.Create(ctx, ca.Config{Dir: c.CA, Helper: helper}, ca.Plan{Name: c.Name, On: on, Years: c.Years})
-	return io.lineUnless(err, "%s", filepath.Join(c.CA, ca.Certificate))
+	return std.lineUnless(err, "%s", filepath.Join(c.CA, ca.Certificate))
 }
 
 type caIssueCmd struct {
@@ -430,8 +430,8 @@ type caIssueCmd struct {
 	Days    int    `help:"How long it is valid." default:"30"`
 }
 
-func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
-	doc, err := readInput(io.in, c.Request)
+func (c *caIssueCmd) Run(ctx context.Context, std stdio) error {
+	doc, err := readInput(std.in, c.Request)
 	if err != nil {
 		return err
 	}
@@ -444,7 +444,7 @@ func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return io.document(ca.PEM(made), nil)
+		return std.document(ca.PEM(made), nil)
 	})
 }
 
@@ -455,13 +455,13 @@ type caRevokeCmd struct {
 	InvalidFrom time.Time `help:"When others may first have had the key (RFC 3339). Default: nothing is said, and now counts."`
 }
 
-func (c *caRevokeCmd) Run(ctx context.Context, io stdio) error {
+func (c *caRevokeCmd) Run(ctx context.Context, std stdio) error {
 	certificate, err := readOneCertificate(c.Certificate)
 	if err != nil {
 		return err
 	}
 	return c.with(ctx, func(authority *ca.CA) error {
-		return io.lineUnless(authority.Revoke(ctx, certificate, c.Cause, c.InvalidFrom), "revoked: 'jurat ca crl' makes the list that says so")
+		return std.lineUnless(authority.Revoke(ctx, certificate, c.Cause, c.InvalidFrom), "revoked: 'jurat ca crl' makes the list that says so")
 	})
 }
 
@@ -470,13 +470,13 @@ type caCRLCmd struct {
 	Out string `short:"o" placeholder:"FILE" help:"Write it there, in the place of what is there."`
 }
 
-func (c *caCRLCmd) Run(ctx context.Context, io stdio) error {
+func (c *caCRLCmd) Run(ctx context.Context, std stdio) error {
 	return c.with(ctx, func(authority *ca.CA) error {
 		der, err := authority.List(ctx)
 		text := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 		if err == nil && c.Out != "" {
 			return atomicfile.Replace(c.Out, text, 0o644)
 		}
-		return io.document(text, err)
+		return std.document(text, err)
 	})
 }

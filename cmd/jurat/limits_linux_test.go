@@ -21,15 +21,15 @@ import (
 
 	"jurat/evidence"
 	"jurat/examples"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // onDisk is a server in a process of its own, with a data folder on a small disk.
 type onDisk struct {
 	*machine
-	disk         *disktest.Disk
+	disk         *rig.Disk
 	agent        string   // a token
 	submitter    string   // a token
 	spare        []string // tokens that can be revoked
@@ -40,7 +40,7 @@ type onDisk struct {
 // Records can be read, records that do not fit are refused, tokens can be revoked, and the server can be stopped and
 // started. With free space everything works again, and nothing is lost.
 func TestServeOnFullDisk(t *testing.T) {
-	disktest.Run(t, 16, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 16, func(disk *rig.Disk) {
 		s := &onDisk{disk: disk, machine: &machine{t: t, env: os.Environ(), args: []string{"--data", filepath.Join(disk.Path, "data")}}}
 		t.Cleanup(s.kill)
 		s.begin()
@@ -298,7 +298,7 @@ func TestSealWithoutFolder(t *testing.T) {
 
 // TestRecorderUnmounted: the disk with the data folder is taken away while a recorder runs. It refuses calls, and ends with an error.
 func TestRecorderUnmounted(t *testing.T) {
-	disktest.Run(t, 64, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 64, func(disk *rig.Disk) {
 		model := newWiseModel(t)
 		at, said, stop := serve(t, "--data", filepath.Join(disk.Path, "data"), "record", "proxy", "--agent", "mia", "--upstream", "wise="+model.URL, "--listen", "127.0.0.1:0")
 		for n, want := range []int{200, 503, 503} {

@@ -35,13 +35,13 @@ type logCmd struct {
 }
 
 // cosign asks the witnesses to cosign what the command is about to print. A witness that does not answer does not stop the command.
-func cosign(ctx context.Context, i *installation.Installation, io stdio) {
+func cosign(ctx context.Context, i *installation.Installation, std stdio) {
 	c, err := i.Witnesses.Cosign(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		io.tell("%v", err)
+		std.tell("%v", err)
 	case c != nil && !c.Met():
-		io.tell("%d of the %d witnesses that are demanded have cosigned the checkpoint over %s", c.Cosigned(), c.Quorum, plural.Of(c.Size, "record"))
+		std.tell("%d of the %d witnesses that are demanded have cosigned the checkpoint over %s", c.Cosigned(), c.Quorum, plural.Of(c.Size, "record"))
 	}
 }
 
@@ -53,18 +53,18 @@ type logProveCmd struct {
 	logFlags
 }
 
-func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *logProveCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.Log != "" {
-		return c.elsewhere(ctx, io)
+		return c.elsewhere(ctx, std)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		cosign(ctx, i, io)
+		cosign(ctx, i, std)
 		chain, err := i.Ledger.HasChain(ctx, c.Name)
 		if err != nil {
 			return err
 		}
 		alone := !chain && !c.Linked && c.With == nil
-		records, err := c.records(ctx, i, io, alone)
+		records, err := c.records(ctx, i, std, alone)
 		if err == nil {
 			records, err = c.disclose(ctx, i, records...)
 		}
@@ -72,13 +72,13 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case err != nil:
 			return err
 		case alone:
-			return io.print(i.Ledger.ProveOne(ctx, records[0]))
+			return std.print(i.Ledger.ProveOne(ctx, records[0]))
 		}
-		return io.print(i.Ledger.Prove(ctx, records...))
+		return std.print(i.Ledger.Prove(ctx, records...))
 	})
 }
 
-func (c *logProveCmd) records(ctx context.Context, i *installation.Installation, io stdio, alone bool) ([]*evidence.Record, error) {
+func (c *logProveCmd) records(ctx context.Context, i *installation.Installation, std stdio, alone bool) ([]*evidence.Record, error) {
 	if alone {
 		r, err := recordOf(ctx, i.Ledger, c.Name)
 		return []*evidence.Record{r}, c.unknown(err)
@@ -87,7 +87,7 @@ func (c *logProveCmd) records(ctx context.Context, i *installation.Installation,
 	if err != nil {
 		return nil, c.unknown(err)
 	}
-	io.tellIf(cut != nil, "%v", cut)
+	std.tellIf(cut != nil, "%v", cut)
 	for _, name := range c.With {
 		one, err := recordOf(ctx, i.Ledger, name)
 		if err != nil {
@@ -106,7 +106,7 @@ func (c *logProveCmd) unknown(err error) error {
 	return err
 }
 
-func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
+func (c *logProveCmd) elsewhere(ctx context.Context, std stdio) error {
 	if len(c.Withhold)+len(c.With) > 0 || c.Linked {
 		return errors.New("--withhold, --with and --linked are for the log of an installation here, and not for --log")
 	}
@@ -118,7 +118,7 @@ func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return io.print(record, remote.prove(ctx, record))
+	return std.print(record, remote.prove(ctx, record))
 }
 
 func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
@@ -134,11 +134,11 @@ type logFsckCmd struct {
 	jsonFlag
 }
 
-func reindex(ctx context.Context, a *app, io stdio) error {
+func reindex(ctx context.Context, a *app, std stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed"))
+		err := i.Ledger.Briefs().Reindex(ctx, progress(std, "records indexed"))
 		size, failed := i.Ledger.Size(ctx)
-		return io.lineUnless(cmp.Or(err, failed), "indexed: %d records", size)
+		return std.lineUnless(cmp.Or(err, failed), "indexed: %d records", size)
 	})
 }
 
@@ -169,20 +169,20 @@ func nameDamages(damages []fsck.Damage, size int64) (e examined) {
 	return e
 }
 
-func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *logFsckCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.Reindex && c.JSON {
 		return errors.New("--json does not go with --reindex")
 	}
 	if c.Reindex {
-		return reindex(ctx, a, io)
+		return reindex(ctx, a, std)
 	}
-	damages, size, err := installation.Fsck(ctx, a.config(), progress(io, "examined"))
+	damages, size, err := installation.Fsck(ctx, a.config(), progress(std, "examined"))
 	if err != nil {
 		return err
 	}
-	io.tellIf(slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }), "hint: %s", whenBehind)
+	std.tellIf(slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }), "hint: %s", whenBehind)
 	named := nameDamages(damages, size)
-	return closing(when(!named.Whole, exitBad), c.answer(io, named, nil, func(p *printer) {
+	return closing(when(!named.Whole, exitBad), c.answer(std, named, nil, func(p *printer) {
 		for _, d := range damages {
 			p.line("%s", d)
 		}
@@ -191,7 +191,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return
 		}
 		harmful := slices.DeleteFunc(named.Damages, func(d namedDamage) bool { return d.Harmless })
-		io.tell("%s in a log of %s", plural.Of(len(harmful), "damage"), plural.Of(size, "record"))
+		std.tell("%s in a log of %s", plural.Of(len(harmful), "damage"), plural.Of(size, "record"))
 	}))
 }
 
@@ -202,50 +202,50 @@ type logCheckpointCmd struct {
 	logFlags
 }
 
-func (c *logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *logCheckpointCmd) Run(ctx context.Context, a *app, std stdio) error {
 	switch {
 	case c.To != nil && c.Since == nil && !c.Entries:
 		return errors.New("--to goes with --since or --entries")
 	case c.Log != "" && (c.Entries || c.Since == nil):
 		return errors.New("--log goes with --since, and not with --entries")
 	case c.Log != "":
-		return c.elsewhere(ctx, io)
+		return c.elsewhere(ctx, std)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		switch {
 		case c.Entries:
-			return c.entries(ctx, i.Ledger, io)
+			return c.entries(ctx, i.Ledger, std)
 		case c.Since != nil:
-			return c.consistency(ctx, i.Ledger, io)
+			return c.consistency(ctx, i.Ledger, std)
 		}
-		cosign(ctx, i, io)
+		cosign(ctx, i, std)
 		checkpoint, err := i.Ledger.Checkpoint(ctx)
-		return io.document([]byte(checkpoint), err)
+		return std.document([]byte(checkpoint), err)
 	})
 }
 
-func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io stdio) error {
+func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, std stdio) error {
 	from, to, err := c.sizes(ctx, l)
 	if err != nil {
 		return err
 	}
-	return io.print(l.Consistency(ctx, min(from, to), max(from, to)))
+	return std.print(l.Consistency(ctx, min(from, to), max(from, to)))
 }
 
-func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
+func (c *logCheckpointCmd) elsewhere(ctx context.Context, std stdio) error {
 	remote, err := openRemote(c.Log, c.Trust, c.tokenFlag)
 	if err != nil {
 		return err
 	}
-	return io.print(remote.consistency(ctx, *c.Since, c.To))
+	return std.print(remote.consistency(ctx, *c.Since, c.To))
 }
 
-func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, io stdio) error {
+func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, std stdio) error {
 	from, to, err := c.sizes(ctx, l)
 	if err != nil {
 		return err
 	}
-	out, tell := bufio.NewWriter(io.documents()), progress(io, "entries")
+	out, tell := bufio.NewWriter(std.documents()), progress(std, "entries")
 	for entry, err := range l.Entries(ctx, from, to) {
 		if err != nil {
 			return err
@@ -304,7 +304,7 @@ type logExpireCmd struct {
 	jsonFlag
 }
 
-func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *logExpireCmd) Run(ctx context.Context, a *app, std stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		for _, chain := range c.Except {
 			if there, err := i.Ledger.HasChain(ctx, chain); err != nil || !there {
@@ -312,7 +312,7 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			}
 		}
 		done, err := i.Expire(ctx, installation.ExpiryOrder{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
-			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io, "")})
+			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(std, "")})
 		switch {
 		case errors.Is(err, installation.ErrTooYoung):
 			return hint(err, "the least is %d days. If nothing was sealed lately, seal something: time counts up to the log's newest stamp", operator.MinRetention)
@@ -324,11 +324,11 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		if !c.DryRun {
-			if err := a.forgetExpired(ctx, io, i); err != nil {
+			if err := a.forgetExpired(ctx, std, i); err != nil {
 				return err
 			}
 		}
-		return c.tell(io, done)
+		return c.tell(std, done)
 	})
 }
 
@@ -355,7 +355,7 @@ func stays(ctx context.Context, l *ledger.Ledger) (*installation.ExpiryStaying, 
 }
 
 // forgetExpired removes what files made of the log say of expired records: case files of trials, and what the index of words has of them.
-func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Installation) error {
+func (a *app) forgetExpired(ctx context.Context, std stdio, i *installation.Installation) error {
 	files, err := os.ReadDir(filepath.Dir(i.CaseFile("")))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -372,25 +372,25 @@ func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Insta
 	if _, err := os.Stat(filepath.Join(a.Data, indexFile)); err != nil {
 		return nil //nolint:nilerr // there is no index of words
 	}
-	k, err := a.words(ctx, io, i)
+	k, err := a.words(ctx, std, i)
 	if err != nil {
 		return err
 	}
 	return k.Close()
 }
 
-func steps(io stdio, what string) func(name string, done, total int64) {
+func steps(std stdio, what string) func(name string, done, total int64) {
 	of := map[string]func(done, total int64){}
 	return func(name string, done, total int64) {
 		if of[name] == nil {
-			of[name] = progress(io, what+name)
+			of[name] = progress(std, what+name)
 		}
 		of[name](done, total)
 	}
 }
 
-func (c *logExpireCmd) tell(io stdio, done *installation.ExpiryDone) error {
-	return c.answer(io, done, nil, func(p *printer) {
+func (c *logExpireCmd) tell(std stdio, done *installation.ExpiryDone) error {
+	return c.answer(std, done, nil, func(p *printer) {
 		p.lineIf(done.Finished > 0, "finished an interrupted run: %s", plural.Of(done.Finished, "record"))
 		if c.DryRun {
 			p.line("would remove the content of %s", plural.Of(done.Records, "record"))

@@ -28,8 +28,8 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/log/installation"
 	"jurat/internal/log/ledger"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // TestExpireLeavesTrials: a trial that is open stays, with the records that it is about; what no trial needs goes.
@@ -103,7 +103,7 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 	must.Do(t, i.Close())
 	ran(t, 0, "--data", dir, "log", "expire", "--before", "2001-01-01", "--reason", "r", "--by", "b") // as after a crash: it has nothing to remove
 	var has []string
-	for path, content := range disktest.Files(t, dir) {
+	for path, content := range rig.Files(t, dir) {
 		must.Hold(t, !bytes.Contains(content, []byte(gone)), "%s still has the text", path)
 		if filepath.Dir(path) == cases {
 			has = append(has, filepath.Base(path))

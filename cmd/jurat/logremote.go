@@ -186,7 +186,7 @@ type logMonitorCmd struct {
 	jsonFlag
 }
 
-func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
+func (c *logMonitorCmd) Run(ctx context.Context, std stdio) error {
 	if c.Every < 0 || c.Sample < 0 || c.Patient <= 0 || c.Most <= 0 {
 		return errors.New("--every, --sample: want 0 or more, --patient, --most: more than 0")
 	}
@@ -199,12 +199,12 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	for {
-		seen, err := c.look(ctx, io, remote, last)
+		seen, err := c.look(ctx, std, remote, last)
 		switch code, unmet := errors.AsType[exitCode](err); {
 		case c.Every == 0 || ctx.Err() != nil:
 			return err
 		case errors.Is(err, tiles.ErrUnavailable), errors.Is(err, tiles.ErrRefused):
-			io.tell("NOT LOOKED AT: %v; it is tried again in %v", err, c.Every)
+			std.tell("NOT LOOKED AT: %v; it is tried again in %v", err, c.Every)
 		case err != nil && !(unmet && code == exitUndecided):
 			return err
 		default:
@@ -219,21 +219,21 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 }
 
 // look looks once, knowing the state, and returns what it leaves there. The state is replaced last, so that a crash before has all looked at again.
-func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, last string) (seen string, err error) {
+func (c *logMonitorCmd) look(ctx context.Context, std stdio, remote *remoteLog, last string) (seen string, err error) {
 	if err := c.stillRemembered(last); err != nil {
 		return "", err
 	}
 	found, err := witness.See(ctx, witness.MonitorConfig{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Most: c.Most, Sample: c.Sample,
-		Patient: c.Patient, Progress: progress(io, "read entries")})
+		Patient: c.Patient, Progress: progress(std, "read entries")})
 	switch alarm, is := errors.AsType[*witness.Alarm](err); {
 	case is:
-		return "", c.shout(io, alarm)
+		return "", c.shout(std, alarm)
 	case errors.Is(err, witness.ErrMemory):
 		return "", hint(fmt.Errorf("--state: %s: %w", c.State, err), withoutMemory)
 	case err != nil:
 		return "", whereLogsAre(err)
 	}
-	if err := c.print(io, found, remote.trust.Quorum); err != nil {
+	if err := c.print(std, found, remote.trust.Quorum); err != nil {
 		return "", err
 	}
 	switch now, err := readFile(c.State); {
@@ -302,7 +302,7 @@ type cosignedAt struct {
 	At      time.Time `json:"at"`
 }
 
-func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
+func (c *logMonitorCmd) print(std stdio, l *witness.Look, quorum int) error {
 	doc := lookJSON{Outcome: "consistent", First: l.First, Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedAt{}, Quorum: quorum}
 	for _, s := range l.Cosigned {
 		doc.Cosigned = append(doc.Cosigned, cosignedAt{s.Witness.Name(), s.At})
@@ -310,7 +310,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	if l.Unmet != nil {
 		doc.Unmet = l.Unmet.Error()
 	}
-	return c.answer(io, doc, nil, func(p *printer) {
+	return c.answer(std, doc, nil, func(p *printer) {
 		what := pick(l.Hidden, "leaf hashes (the log does not show entries to everyone)", "entries")
 		grown := pick(l.First, "", fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before))
 		p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
@@ -324,13 +324,13 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	})
 }
 
-func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
+func (c *logMonitorCmd) shout(std stdio, a *witness.Alarm) error {
 	folder, command, err := c.keep(a)
 	if err != nil {
-		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and the alarm is reported below
+		fmt.Fprintf(std.err, "jurat: what was seen could not be written: %v\n", err) // and the alarm is reported below
 	}
 	doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedAt{}}
-	return errors.Join(c.answer(io, doc, nil, func(p *printer) {
+	return errors.Join(c.answer(std, doc, nil, func(p *printer) {
 		p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
 		p.line("%s", a.Kind.Meaning())
 		for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {

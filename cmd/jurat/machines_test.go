@@ -24,7 +24,7 @@ import (
 	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // A machine runs 'jurat serve' in a process of its own, on a database that it shares with others.
@@ -43,7 +43,7 @@ type machine struct {
 // machines makes a database and this many machines on it. None of them runs yet.
 func machines(t *testing.T, count int) []*machine {
 	t.Helper()
-	return machinesOn(t, pgtest.Database(t), count)
+	return machinesOn(t, rig.Database(t), count)
 }
 
 func machinesOn(t *testing.T, database string, count int) []*machine {
@@ -354,7 +354,7 @@ func TestMachinesAreKilled(t *testing.T) {
 // server works again.
 func TestMachinesWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	m := machinesOn(t, server.Database(t), 1)[0]
 	startAll(t, []*machine{m})
 	token := m.grant(machinesAgent, "agent")
@@ -386,7 +386,7 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 // 503, which says that it may be sent again.
 func TestMachinesSayThatTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	m := machinesOn(t, server.Database(t), 1)[0]
 	m.with = []string{"--jurors", "offline"}
 	startAll(t, []*machine{m})

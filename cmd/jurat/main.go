@@ -28,12 +28,12 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in the container image
 
 	"jurat/evidence"
+	"jurat/evidence/jsonform"
 	"jurat/evidence/operator"
 	"jurat/evidence/property"
 	"jurat/internal/court/trial"
 	"jurat/internal/kit/atomicfile"
 	"jurat/internal/kit/fault"
-	"jurat/internal/kit/jsonform"
 	"jurat/internal/log/access"
 	"jurat/internal/log/ca"
 	"jurat/internal/log/filestore"
@@ -94,7 +94,7 @@ const (
 )
 
 type app struct {
-	io    stdio
+	std   stdio
 	token *installation.Token // where a new installation's own keys are made; nil: in files
 
 	Data        string `help:"The data folder: keys, log, case files. With --db, only this machine's own." default:"./jurat-data" env:"JURAT_DATA" group:"place"`
@@ -166,25 +166,25 @@ func hintIf(about, err error, format string, args ...any) error {
 }
 
 // run parses the arguments, runs the command, and says on stderr what went wrong.
-func run(ctx context.Context, args []string, io stdio) int {
-	io = io.guarded()
-	defer io.flush()
+func run(ctx context.Context, args []string, std stdio) int {
+	std = std.guarded()
+	defer std.flush()
 	if slices.Contains(args, "--log-json") {
-		io.logger(true) // also of what is wrong with the arguments
+		std.logger(true) // also of what is wrong with the arguments
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
 	if err := former(args); err != nil {
-		return report(io, err)
+		return report(std, err)
 	}
 	idle := without(args)
-	a, parser, parsed, code, err := parse(ctx, args, io, idle...)
+	a, parser, parsed, code, err := parse(ctx, args, std, idle...)
 	if err != nil && code < 0 && idle != nil { // what is wrong is said with all commands in view
-		a, parser, parsed, code, err = parse(ctx, args, io)
+		a, parser, parsed, code, err = parse(ctx, args, std)
 	}
 	if parser == nil {
-		return report(io, fmt.Errorf("building the command line: %w", err))
+		return report(std, fmt.Errorf("building the command line: %w", err))
 	}
 	if err == nil && a.Data == "" {
 		err = errors.New("--data: no folder is named")
@@ -193,25 +193,25 @@ func run(ctx context.Context, args []string, io stdio) int {
 		return code
 	}
 	if errors.Is(err, errGone) {
-		return report(io, err) // the reader closed the help early, which is fine
+		return report(std, err) // the reader closed the help early, which is fine
 	}
 	if err != nil {
-		return report(io, suggest(parser.Model.Node, err))
+		return report(std, suggest(parser.Model.Node, err))
 	}
 	if a.Quiet {
-		io.hush()
+		std.hush()
 	}
-	return ended(ctx, report(io, advise(fault.Guard(func() error { return parsed.Run() }))))
+	return ended(ctx, report(std, advise(fault.Guard(func() error { return parsed.Run() }))))
 }
 
 // parse parses the arguments by a command line that lacks some commands. The code is negative unless they have been answered, as --help is.
-func parse(ctx context.Context, args []string, io stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
-	a, code = &app{io: io}, -1
+func parse(ctx context.Context, args []string, std stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
+	a, code = &app{std: std}, -1
 	parser, err = kong.New(a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
 		kong.IgnoreFields(without...),
-		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
+		kong.Writers(std.out, std.err), kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))...)
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, a))...)
 	if err == nil {
 		parsed, err = parser.Parse(args)
 	}
@@ -271,7 +271,7 @@ func commandOf(err error) string {
 }
 
 // report turns the outcome of a command into words on stderr and an exit code.
-func report(io stdio, err error) int {
+func report(std stdio, err error) int {
 	if err == nil {
 		return 0
 	}
@@ -288,7 +288,7 @@ func report(io stdio, err error) int {
 	case errors.Is(err, context.Canceled):
 		what = "interrupted: " + what
 	}
-	io.fail(what, h.hint)
+	std.fail(what, h.hint)
 	return exitCannot
 }
 
@@ -331,12 +331,12 @@ type keyFlags struct {
 
 // withStamps does something on the installation in the data folder, which it makes on first use, and has those stamp who are named.
 // Only a command whose purpose is to begin calls it, and only when it has checked everything else: a typing error makes nothing.
-func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
-	return a.begin(ctx, io, keys, stamps, func(i *installation.Installation, _ bool) error { return do(i) })
+func (a *app) withStamps(ctx context.Context, std stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
+	return a.begin(ctx, std, keys, stamps, func(i *installation.Installation, _ bool) error { return do(i) })
 }
 
 // begin is withStamps. It also tells do whether the installation was made just now. Authorities that a new installation cannot have make none.
-func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(i *installation.Installation, created bool) error) error {
+func (a *app) begin(ctx context.Context, std stdio, keys keyFlags, stamps stampFlags, do func(i *installation.Installation, created bool) error) error {
 	config := a.config()
 	config.Algorithm, config.PostQuantum, config.TSA = keys.Alg, keys.PostQuantum, stamps.TSA
 	open := installation.OpenOrCreate
@@ -350,9 +350,9 @@ func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFl
 	if err != nil {
 		return err
 	}
-	io.tellIf(created, "made a new installation in %s: keys, time-stamping authority, log", config.Where())
+	std.tellIf(created, "made a new installation in %s: keys, time-stamping authority, log", config.Where())
 	// The database was taken at its word, which happens once on each machine.
-	io.tellIf(i.Joined, "this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s", a.Data)
+	std.tellIf(i.Joined, "this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s", a.Data)
 	return closing(do(i, created), i.Close())
 }
 
@@ -520,9 +520,9 @@ type versionCmd struct {
 	jsonFlag
 }
 
-func (c *versionCmd) Run(io stdio) error {
+func (c *versionCmd) Run(std stdio) error {
 	b := thisBuild()
-	return c.answer(io, b, nil, func(p *printer) { p.lines(b.lines()) })
+	return c.answer(std, b, nil, func(p *printer) { p.lines(b.lines()) })
 }
 
 type versionFlag bool
@@ -542,9 +542,9 @@ type portalCmd struct {
 	Out string `help:"Where to write the page." default:"verify.html" placeholder:"FILE"`
 }
 
-func (c *portalCmd) Run(io stdio) error {
+func (c *portalCmd) Run(std stdio) error {
 	err := atomicfile.Replace(c.Out, portal.File(), 0o644)
-	io.tellIf(err == nil, "wrote %s", c.Out)
-	io.tellIf(err == nil, "SHA-256 %x", portal.Digest())
+	std.tellIf(err == nil, "wrote %s", c.Out)
+	std.tellIf(err == nil, "SHA-256 %x", portal.Digest())
 	return err
 }

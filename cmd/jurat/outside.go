@@ -42,22 +42,22 @@ type tsaCmd struct {
 	Forget  bool `help:"With --remove: give up the time stamps that records wait for."`
 }
 
-func (c *tsaCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *tsaCmd) Run(ctx context.Context, a *app, std stdio) error {
 	adds := c.Root + c.Policy + c.Trust
 	switch {
 	case c.Name == "" && !c.Remove && !c.Forget && !c.Qualified && !c.Untried && adds == "":
-		return a.with(ctx, func(i *installation.Installation) error { return listAuthorities(ctx, i, io) })
+		return a.with(ctx, func(i *installation.Installation) error { return listAuthorities(ctx, i, std) })
 	case c.Remove && c.Name != "" && c.URL == "" && !c.Qualified && !c.Untried && adds == "":
-		return a.with(ctx, func(i *installation.Installation) error { return c.remove(ctx, i, io) })
+		return a.with(ctx, func(i *installation.Installation) error { return c.remove(ctx, i, std) })
 	case c.Remove || c.Forget || c.URL == "":
 		return hint(errors.New("want NAME URL --root FILE, NAME --remove, or nothing"), "'jurat tsa' lists the authorities")
 	case c.Qualified:
-		return c.qualified(ctx, a, io)
+		return c.qualified(ctx, a, std)
 	}
-	return c.add(ctx, a, io)
+	return c.add(ctx, a, std)
 }
 
-func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
+func (c *tsaCmd) add(ctx context.Context, a *app, std stdio) error {
 	if c.Trust != "" || c.Root == "" {
 		return errors.New("want either --root FILE, or --qualified with --trust FILE")
 	}
@@ -67,12 +67,12 @@ func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		err := i.Timekeeper.Add(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
-		io.tellIf(err == nil, "%s stamps every record from now on: give the new trust file ('jurat trust') to those who verify, and restart running servers", c.Name)
+		std.tellIf(err == nil, "%s stamps every record from now on: give the new trust file ('jurat trust') to those who verify, and restart running servers", c.Name)
 		return hintIf(stamping.ErrUnavailable, err, "--untried adds it without asking; records then wait for its time stamps")
 	})
 }
 
-func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
+func (c *tsaCmd) qualified(ctx context.Context, a *app, std stdio) error {
 	err := cmp.Or(hint(refuse(c.Trust == "", "--qualified needs --trust FILE: the trust file with what the trusted lists say"), "'jurat trust eu' writes one"),
 		refuse(c.Root != "" || c.Untried, "--qualified takes the certificates from --trust FILE, so it goes with neither --root nor --untried"))
 	if err != nil {
@@ -87,11 +87,11 @@ func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return io.line("%s is the qualified service %q of %q, by the trusted list of %s number %d, issued %s", c.Name, q.Service, q.TSP, q.Territory, q.List.Sequence, evidence.FormatTime(q.List.Issued))
+		return std.line("%s is the qualified service %q of %q, by the trusted list of %s number %d, issued %s", c.Name, q.Service, q.TSP, q.Territory, q.List.Sequence, evidence.FormatTime(q.List.Issued))
 	})
 }
 
-func listAuthorities(ctx context.Context, i *installation.Installation, io stdio) error {
+func listAuthorities(ctx context.Context, i *installation.Installation, std stdio) error {
 	list, err := i.Timekeeper.List(ctx)
 	owing, failed := i.Ledger.Owing(ctx)
 	if err := cmp.Or(err, failed); err != nil {
@@ -110,7 +110,7 @@ func listAuthorities(ctx context.Context, i *installation.Installation, io stdio
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		t.row(name, "removed; "+waiting[name])
 	}
-	return errors.Join(jsonFlag{}.list(io, nil, nil, &t, ""), tellDue(ctx, io, i))
+	return errors.Join(jsonFlag{}.list(std, nil, nil, &t, ""), tellDue(ctx, std, i))
 }
 
 func qualifiedUntil(o *stamping.Outside) string {
@@ -124,15 +124,15 @@ func qualifiedUntil(o *stamping.Outside) string {
 	}
 }
 
-func tellDue(ctx context.Context, io stdio, i *installation.Installation) error {
+func tellDue(ctx context.Context, std stdio, i *installation.Installation) error {
 	notes, err := i.Timekeeper.Due(ctx)
-	return errors.Join(err, tellAll(io, "time: ", notes))
+	return errors.Join(err, tellAll(std, "time: ", notes))
 }
 
-func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, std stdio) error {
 	n, err := i.Timekeeper.Remove(ctx, c.Name, c.Forget)
-	io.tellIf(err == nil && n > 0, "time: given up for %s: the time stamps of %s", c.Name, plural.Of(n, "record"))
-	io.tellIf(err == nil, "its tokens stay; keep its root in the trust files of those who verify them")
+	std.tellIf(err == nil && n > 0, "time: given up for %s: the time stamps of %s", c.Name, plural.Of(n, "record"))
+	std.tellIf(err == nil, "its tokens stay; keep its root in the trust files of those who verify them")
 	return err
 }
 
@@ -145,14 +145,14 @@ type logStampCmd struct {
 	jsonFlag
 }
 
-func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *logStampCmd) Run(ctx context.Context, a *app, std stdio) error {
 	switch {
 	case c.JSON && !c.List, !c.Before.IsZero() && !c.Renew, c.TSA != nil && !c.Checkpoint && !c.Renew:
 		return errors.New("--json goes with --list, --before with --renew, --tsa with --checkpoint or --renew")
 	case c.Renew && len(c.TSA) > 1:
 		return errors.New("--renew takes one authority with --tsa")
 	case c.Checkpoint:
-		return a.with(ctx, func(i *installation.Installation) error { return anchor(ctx, i, io) }, c.TSA...)
+		return a.with(ctx, func(i *installation.Installation) error { return anchor(ctx, i, std) }, c.TSA...)
 	}
 	do := stamp
 	switch {
@@ -161,18 +161,18 @@ func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.Renew:
 		do = c.renew
 	}
-	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, io) })
+	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, std) })
 }
 
-func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
-	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: steps(io, "stamped by ")})
+func stamp(ctx context.Context, i *installation.Installation, std stdio) error {
+	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: steps(std, "stamped by ")})
 	still := false
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	for _, o := range outcomes {
 		p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
 		still = still || o.Records > 0
 		if errors.Is(o.Reason, stamping.ErrNotConfigured) {
-			io.tell("hint: 'jurat tsa %s URL --root FILE' adds it again; 'jurat tsa %s --remove --forget' gives its stamps up",
+			std.tell("hint: 'jurat tsa %s URL --root FILE' adds it again; 'jurat tsa %s --remove --forget' gives its stamps up",
 				o.Authority, o.Authority)
 		}
 	}
@@ -188,16 +188,16 @@ type pendingLine struct {
 	Stamps    int    `json:"stamps"` // that it has
 }
 
-func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation, std stdio) error {
 	lines, err := pending(ctx, i)
 	t := table{heads: []head{{name: "authority", rank: 2}, {name: "since", rank: 3}, {name: "record", rank: 1}, {name: "index", right: true}, {name: "time stamps", right: true}}}
 	for _, l := range lines {
 		t.row(l.Authority, l.Since, l.Record, l.Index, l.Stamps)
 	}
-	if err := c.list(io, lines, err, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
+	if err := c.list(std, lines, err, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
 		return err
 	}
-	return tellDue(ctx, io, i)
+	return tellDue(ctx, std, i)
 }
 
 func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, error) {
@@ -225,9 +225,9 @@ func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, 
 	return lines, nil
 }
 
-func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
+func anchor(ctx context.Context, i *installation.Installation, std stdio) error {
 	anchored, err := i.Timekeeper.Anchor(ctx)
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	missing := false
 	for _, a := range anchored {
 		switch {
@@ -243,7 +243,7 @@ func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
 	return cmp.Or(errors.Join(err, p.err), when(missing, exitUndecided))
 }
 
-func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, std stdio) error {
 	o := stamping.RenewConfig{Before: cmp.Or(c.Before, time.Now().AddDate(1, 0, 0))}
 	if c.TSA != nil {
 		o.TSA = c.TSA[0]
@@ -252,13 +252,13 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 	if err != nil {
 		return err
 	}
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	if r.Renewed == 0 {
 		p.line("nothing is due: no stamped checkpoint that can be renewed rests on certificates that end before %s", o.Before.UTC().Format(time.DateOnly))
 	} else {
 		p.line("%s: renewed %s", r.Authority, plural.Of(r.Renewed, "stamped checkpoint"))
 	}
-	io.tellIf(r.Renewed > 0 && r.Authority == stamping.BuiltIn, "hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
+	std.tellIf(r.Renewed > 0 && r.Authority == stamping.BuiltIn, "hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
 	p.lineIf(r.Foreign > 0, "%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "stamped checkpoint"))
 	return closing(when(r.Foreign > 0, exitUndecided), p.err)
 }
@@ -273,19 +273,19 @@ type witnessCmd struct {
 	logJSONFlag
 }
 
-func (c *witnessCmd) Run(ctx context.Context, io stdio) error {
+func (c *witnessCmd) Run(ctx context.Context, std stdio) error {
 	switch {
 	case (c.Init != "" || c.Key || c.List) == (c.Log != nil):
 		return hint(errors.New("want --log FILE|KEY to witness logs, or one of --init, --key and --list alone"), "'jurat witness --help' shows how to begin")
 	case c.Init != "":
-		return c.begin(ctx, io)
+		return c.begin(ctx, std)
 	case c.Key:
 		key, err := c.key()
-		return io.lineUnless(err, "%s", key)
+		return std.lineUnless(err, "%s", key)
 	case c.List:
-		return c.list(ctx, io)
+		return c.list(ctx, std)
 	}
-	return c.serve(ctx, io)
+	return c.serve(ctx, std)
 }
 
 type witnessFolder struct {
@@ -318,7 +318,7 @@ func (f *witnessFolder) open(ctx context.Context, logs []note.Verifier) (*witnes
 	return witness.Open(ctx, witness.Config{File: f.memory(), Key: key, Logs: logs})
 }
 
-func (c *witnessCmd) begin(ctx context.Context, io stdio) error {
+func (c *witnessCmd) begin(ctx context.Context, std stdio) error {
 	key, err := operator.GenerateCosigner(nil, c.Init)
 	if err != nil {
 		return err
@@ -333,10 +333,10 @@ func (c *witnessCmd) begin(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(io.line("%s", key), w.Close())
+	return errors.Join(std.line("%s", key), w.Close())
 }
 
-func (c *witnessCmd) list(ctx context.Context, io stdio) error {
+func (c *witnessCmd) list(ctx context.Context, std stdio) error {
 	w, err := c.open(ctx, nil)
 	if err != nil {
 		return err
@@ -346,10 +346,10 @@ func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 	for _, k := range known {
 		t.row(k.Origin, k.Size)
 	}
-	return errors.Join(jsonFlag{}.list(io, nil, err, &t, ""), w.Close())
+	return errors.Join(jsonFlag{}.list(std, nil, err, &t, ""), w.Close())
 }
 
-func (c *witnessCmd) serve(ctx context.Context, io stdio) error {
+func (c *witnessCmd) serve(ctx context.Context, std stdio) error {
 	logs, err := c.logs()
 	if err != nil {
 		return err
@@ -363,13 +363,13 @@ func (c *witnessCmd) serve(ctx context.Context, io stdio) error {
 		return errors.Join(hint(err, "--addr names another address; port 0 takes one that is free"), w.Close())
 	}
 	for _, log := range logs {
-		io.tell("witnesses the log %s", log.Name())
+		std.tell("witnesses the log %s", log.Name())
 	}
-	io.tell("as %s; Ctrl-C ends it", w.Key())
-	if err := io.line("http://%s", l.Addr()); err != nil {
+	std.tell("as %s; Ctrl-C ends it", w.Key())
+	if err := std.line("http://%s", l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), w.Close())
 	}
-	s := &http.Server{Handler: w.Handler(io.logger(c.LogJSON)), ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+	s := &http.Server{Handler: w.Handler(std.logger(c.LogJSON)), ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
 	return errors.Join(serveUntil(ctx, l, s, 10*time.Second), w.Close())
 }
 
@@ -427,7 +427,7 @@ type logWitnessCmd struct {
 	Ask    bool   `xor:"what" help:"Have all witnesses cosign a checkpoint over all that is in the log, now."`
 }
 
-func (c *logWitnessCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *logWitnessCmd) Run(ctx context.Context, a *app, std stdio) error {
 	do := c.list
 	switch {
 	case c.Ask && c.URL != "" || !c.Ask && c.Remove != (c.URL != "" && c.Key == ""):
@@ -441,28 +441,28 @@ func (c *logWitnessCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.URL != "":
 		do = c.add
 	}
-	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, io) })
+	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, std) })
 }
 
-func (c *logWitnessCmd) add(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *logWitnessCmd) add(ctx context.Context, i *installation.Installation, std stdio) error {
 	err := i.Witnesses.Add(ctx, witness.Address{URL: c.URL, Key: c.Key}, c.Quorum)
-	io.tellIf(err == nil, "give the new trust file ('jurat trust') to the people who verify; 'jurat log witness --ask' asks at once")
+	std.tellIf(err == nil, "give the new trust file ('jurat trust') to the people who verify; 'jurat log witness --ask' asks at once")
 	return err
 }
 
-func (c *logWitnessCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *logWitnessCmd) remove(ctx context.Context, i *installation.Installation, std stdio) error {
 	err := i.Witnesses.Remove(ctx, c.URL, c.Quorum)
-	io.tellIf(err == nil, "trust files that you gave out still demand it; replace them")
+	std.tellIf(err == nil, "trust files that you gave out still demand it; replace them")
 	return hint(err, "'jurat log witness' names them")
 }
 
-func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, std stdio) error {
 	settings, err := witness.ReadSettings(ctx, i.Files)
 	if err != nil {
 		return err
 	}
 	if len(settings.List) == 0 {
-		return io.line("no witness cosigns this log's checkpoints")
+		return std.line("no witness cosigns this log's checkpoints")
 	}
 	kept, err := i.Witnesses.LastCosigned(ctx)
 	size, failed := i.Ledger.Size(ctx)
@@ -475,19 +475,19 @@ func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, 
 			kept.Answers = append(kept.Answers, witness.Answer{Address: w, Err: fmt.Errorf("it has cosigned nothing yet")})
 		}
 	}
-	return printCosigning(io, kept, size)
+	return printCosigning(std, kept, size)
 }
 
-func (c *logWitnessCmd) ask(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *logWitnessCmd) ask(ctx context.Context, i *installation.Installation, std stdio) error {
 	asked, err := i.Witnesses.Cosign(ctx)
 	if err = cmp.Or(err, hint(refuse(asked == nil, "this log has no witness"), "'jurat log witness URL --key KEY' adds one")); err != nil {
 		return err
 	}
-	return closing(when(!asked.Met(), exitUndecided), printCosigning(io, asked, asked.Size))
+	return closing(when(!asked.Met(), exitUndecided), printCosigning(std, asked, asked.Size))
 }
 
-func printCosigning(io stdio, c *witness.Cosigning, size int64) error {
-	p, met := newPrinter(io.out), pick(c.Met(), "which counts", "which is too few")
+func printCosigning(std stdio, c *witness.Cosigning, size int64) error {
+	p, met := newPrinter(std.out), pick(c.Met(), "which counts", "which is too few")
 	p.line("checkpoint of %d of %d records: cosigned by %d of %d witnesses, %d are demanded, %s", c.Size, size, c.Cosigned(), len(c.Answers), c.Quorum, met)
 	t := table{heads: []head{{name: "witness"}, {name: "address", rank: 2}, {name: "cosigned", rank: 1}}}
 	for _, a := range c.Answers {

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"jurat/internal/court/config"
 	"jurat/internal/court/panel"
 	"jurat/internal/court/stats"
 	"jurat/internal/court/subject"
@@ -37,7 +36,7 @@ type caseFlags struct {
 }
 
 // load reads what CASE names: a folder, or a file with conversations or sealed records. whole: it finds every mistake, and not only the first.
-func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool) (list []*attempt, err error) {
+func (f *caseFlags) load(ctx context.Context, std stdio, name string, whole bool) (list []*attempt, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -54,7 +53,7 @@ func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool)
 		from = filepath.Join(name, subject.ConversationFile)
 		found, err = f.folder(name, o)
 	} else {
-		found, err = f.read(ctx, io, name, o)
+		found, err = f.read(ctx, std, name, o)
 	}
 	for _, b := range found {
 		list = append(list, &attempt{name: name + pick(b.Name != "", "#"+fileName(b.Name), ""), from: from, on: b.Case, err: b.Err(), mistakes: b.Mistakes})
@@ -62,14 +61,14 @@ func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool)
 	return list, err
 }
 
-func (f *caseFlags) read(ctx context.Context, io stdio, name string, o subject.Options) ([]subject.Brought, error) {
+func (f *caseFlags) read(ctx context.Context, std stdio, name string, o subject.Options) ([]subject.Brought, error) {
 	file, err := openCase(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	if o.Form == "" {
-		on, err := f.records(ctx, io, name, file)
+		on, err := f.records(ctx, std, name, file)
 		if !errors.Is(err, verify.ErrNotOurs) {
 			return []subject.Brought{{Case: on}}, err
 		}
@@ -132,7 +131,7 @@ func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subje
 	return found, err
 }
 
-func (f *caseFlags) records(ctx context.Context, io stdio, name string, file source.ReadSeeker) (*subject.Case, error) {
+func (f *caseFlags) records(ctx context.Context, std stdio, name string, file source.ReadSeeker) (*subject.Case, error) {
 	o, err := f.options()
 	card, noCard := f.card()
 	if err := cmp.Or(err, noCard); err != nil {
@@ -140,13 +139,13 @@ func (f *caseFlags) records(ctx context.Context, io stdio, name string, file sou
 	}
 	from := source.Reader(file)
 	if onDisk, is := file.(*os.File); is {
-		from = watch(ctx, io, onDisk)
+		from = watch(ctx, std, onDisk)
 	}
-	return readCase(io, name, from, o, card)
+	return readCase(std, name, from, o, card)
 }
 
 // readCase verifies records, makes evidence of them, and says what the jurors are told of doubts.
-func readCase(io stdio, name string, file source.Reader, o verify.Options, card []byte) (*subject.Case, error) {
+func readCase(std stdio, name string, file source.Reader, o verify.Options, card []byte) (*subject.Case, error) {
 	c, report, err := subject.ReadSealed(file, o, card)
 	switch {
 	case errors.Is(err, subject.ErrRefuted):
@@ -157,11 +156,11 @@ func readCase(io stdio, name string, file source.Reader, o verify.Options, card 
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	v := c.Recorded.Verification
-	io.tell("%s: %s, proved: %s", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
+	std.tell("%s: %s, proved: %s", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
 	for _, d := range v.NotProved {
-		io.tell("%s: not proved, and the jurors are told: %s: %s", name, d.Guarantee, d.Reason)
+		std.tell("%s: not proved, and the jurors are told: %s: %s", name, d.Guarantee, d.Reason)
 	}
-	io.tellIf(report.Trust == "", "hint: nothing is proved of records without --trust FILE")
+	std.tellIf(report.Trust == "", "hint: nothing is proved of records without --trust FILE")
 	return c, nil
 }
 
@@ -261,24 +260,24 @@ const howToGetAJury = "set the keys of a jury of models, or choose rules: --juro
 
 type court struct {
 	panel    *panel.Panel
-	plan     *config.Plan
+	plan     *panel.Plan
 	settings jury.Settings
-	webhook  *config.Webhook // is told by a server when a case needs a person; nil: nobody is
-	unbound  []string        // jurors whose weights do not say on which model and template they were measured
+	webhook  *panel.Webhook // is told by a server when a case needs a person; nil: nobody is
+	unbound  []string       // jurors whose weights do not say on which model and template they were measured
 }
 
-func (c *panelFlags) court(io stdio) (*court, error) {
-	kind, wrong := config.Kind(c.Jurors), config.Care(cmp.Or(c.Panel, string(config.Thorough))).Check()
-	err := cmp.Or(refuse(kind != "" && kind != config.Offline && kind != config.LLM, "--jurors: %q is neither %s nor %s", kind, config.Offline, config.LLM),
+func (c *panelFlags) court(std stdio) (*court, error) {
+	kind, wrong := panel.Kind(c.Jurors), panel.Care(cmp.Or(c.Panel, string(panel.Thorough))).Check()
+	err := cmp.Or(refuse(kind != "" && kind != panel.Offline && kind != panel.LLM, "--jurors: %q is neither %s nor %s", kind, panel.Offline, panel.LLM),
 		refuse(wrong != nil, "--panel: %w", wrong))
 	if err != nil {
 		return nil, err
 	}
-	file, err := c.file(io)
+	file, err := c.file(std)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := config.NewPlan(file, config.Wishes{Jurors: kind, Care: config.Care(c.Panel), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
+	plan, err := panel.NewPlan(file, panel.Wishes{Jurors: kind, Care: panel.Care(c.Panel), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
 		Collaborative: c.Collaborative, JudgeModel: c.JudgeModel, CostCeiling: c.CostCeiling}, os.Getenv)
 	if err != nil {
 		return nil, hint(err, "'jurat trial --help' says where keys are looked for; nothing was recorded")
@@ -293,28 +292,28 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 		return nil, hint(err, "nothing was recorded")
 	}
 	if names := ct.unbound; len(names) > 0 {
-		io.tell("%s does not say on which model and template %s were measured, and a weight holds for those alone", c.Calibration, strings.Join(names, ", "))
-		io.tell("hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again")
+		std.tell("%s does not say on which model and template %s were measured, and a weight holds for those alone", c.Calibration, strings.Join(names, ", "))
+		std.tell("hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again")
 	}
 	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
 }
 
 // file reads the configuration. It tells the user about a file that it found without being told its name, because the file decides
 // where keys are sent. It does not look beside the case, which may come from the accused.
-func (c *panelFlags) file(io stdio) (*config.File, error) {
-	name := cmp.Or(c.Config, config.DefaultFile)
+func (c *panelFlags) file(std stdio) (*panel.File, error) {
+	name := cmp.Or(c.Config, panel.DefaultFile)
 	doc, err := readFile(name)
 	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
-		return &config.File{}, nil
+		return &panel.File{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
-	file, err := config.Parse(doc)
+	file, err := panel.Parse(doc)
 	if err != nil {
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "nothing was recorded")
 	}
-	io.tellIf(c.Config == "", "the jury sits as %s in this folder says", name)
+	std.tellIf(c.Config == "", "the jury sits as %s in this folder says", name)
 	return file, nil
 }
 
@@ -325,23 +324,23 @@ func (ct *court) sit(on *subject.Case, spent int64) trial.Config {
 }
 
 // warn says on stderr which seats are empty, and which have another in them than was configured.
-func (ct *court) warn(io stdio) {
+func (ct *court) warn(std stdio) {
 	if ct.plan.NoModel {
-		io.tell("no language model sits, as keys are missing (%s)", strings.Join(ct.plan.MissingKeys(), "; "))
-		io.tell("hint: %s", howToGetAJury)
+		std.tell("no language model sits, as keys are missing (%s)", strings.Join(ct.plan.MissingKeys(), "; "))
+		std.tell("hint: %s", howToGetAJury)
 	}
 	if ct.plan.Offline {
 		return
 	}
 	for _, text := range ct.plan.Endings(time.Now()) {
-		io.tell("%s: set it in the configuration", text)
+		std.tell("%s: set it in the configuration", text)
 	}
 	for _, c := range ct.plan.Chairs() {
 		switch {
 		case c.Missing != nil:
-			io.tell("the seat of %s stays empty: %v", c.ID, c.Missing)
+			std.tell("the seat of %s stays empty: %v", c.ID, c.Missing)
 		case c.InPlaceOf != "":
-			io.tell("%s takes the seat of %s as a substitute for %s: %v", c.Name(), c.ID, c.InPlaceOf, c.Wanted)
+			std.tell("%s takes the seat of %s as a substitute for %s: %v", c.Name(), c.ID, c.InPlaceOf, c.Wanted)
 		}
 	}
 }
@@ -353,8 +352,8 @@ func dollars(micro int64) string {
 }
 
 // dryRun says what the trials would be, and all that is wrong with cases. It asks and records nothing.
-func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
-	seat := sync.OnceValues(func() (*court, error) { return c.court(io) })
+func (c *trialCmd) dryRun(std stdio, attempts []*attempt) error {
+	seat := sync.OnceValues(func() (*court, error) { return c.court(std) })
 	code := exitCode(0)
 	for _, at := range attempts {
 		read, seated, err := check(at.title(), at.brought()), (*court)(nil), error(nil)
@@ -363,7 +362,7 @@ func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
 		} else if seated, err = seat(); err != nil {
 			return err
 		}
-		if err := c.look(io, seated, read, at, len(attempts) > 1); err != nil {
+		if err := c.look(std, seated, read, at, len(attempts) > 1); err != nil {
 			return err
 		}
 	}
@@ -377,7 +376,7 @@ type outlook struct {
 }
 
 // look shows what one trial would be. Of a case that cannot be tried there is no court.
-func (c *trialCmd) look(io stdio, ct *court, read *checked, at *attempt, several bool) error {
+func (c *trialCmd) look(std stdio, ct *court, read *checked, at *attempt, several bool) error {
 	o := outlook{Read: read}
 	if ct != nil {
 		var err error
@@ -387,9 +386,9 @@ func (c *trialCmd) look(io stdio, ct *court, read *checked, at *attempt, several
 		o.Unbound = ct.unbound
 	}
 	if c.JSON && several {
-		return io.jsonLine(o)
+		return std.jsonLine(o)
 	}
-	return c.answer(io, o, nil, func(p *printer) {
+	return c.answer(std, o, nil, func(p *printer) {
 		if o.Outlook == nil {
 			read.wrong(p)
 		} else {
@@ -405,7 +404,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 		p.text("  ", line)
 	}
 	p.line("  no model is asked, and nothing is recorded")
-	p.line("\n%s: %s", p.bold(pick(o.Jurors == config.Offline, "Rules would sit, and no language models", "Language models would sit")), o.Why)
+	p.line("\n%s: %s", p.bold(pick(o.Jurors == panel.Offline, "Rules would sit, and no language models", "Language models would sit")), o.Why)
 	for _, s := range o.Seats {
 		showSeat(p, s)
 	}
@@ -415,7 +414,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 	until := pick(o.Threshold <= 1, fmt.Sprintf("until the agreement is %.2f", o.Threshold), "at least one, until all agree")
 	rounds := fmt.Sprintf("up to %s of discussion, %s", plural.Of(o.Rounds, "round"), until)
 	if !o.Collaborative || o.Rounds == 0 {
-		rounds = "no discussion" + pick(o.Jurors == config.Offline && o.Collaborative, " (rules have nothing to say to each other)", "")
+		rounds = "no discussion" + pick(o.Jurors == panel.Offline && o.Collaborative, " (rules have nothing to say to each other)", "")
 	}
 	p.line("\n%s  %s, then %s", p.bold("Course"), rounds, o.Method)
 	p.line("  %s for each answer; at most %s in all", o.Deadlines.Phase, o.Deadlines.Longest)
@@ -428,7 +427,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 	p.warnIf(o.Degraded, "  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
 	p.warnIf(len(o.Unbound) > 0, "  ", "A weight holds for one model and template, and the calibration names none for: %s.", strings.Join(o.Unbound, ", "))
 	p.warnIf(o.NoModel, "  ", "No language model would sit, as keys are missing, so no safe_pass would exit with 0: %s.", howToGetAJury)
-	if o.Jurors == config.Offline {
+	if o.Jurors == panel.Offline {
 		p.line("  it costs nothing")
 		return
 	}

@@ -52,21 +52,21 @@ type provable struct {
 	lacks   func(ctx context.Context, r *evidence.Record, pointer string) error // says why a value is not there, and what to do
 }
 
-func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *proveCmd) Run(ctx context.Context, a *app, std stdio) error {
 	wishes, err := c.wishes()
 	if err := cmp.Or(err, c.check(wishes)); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil }) {
-		p, err := c.fromFile(io)
-		return c.change(ctx, io, p, err, wishes)
+		p, err := c.fromFile(std)
+		return c.change(ctx, std, p, err, wishes)
 	}
 	if c.List || len(c.Remove) > 0 || c.Values != "" || len(c.Record) > 0 {
 		return errors.New("--list, --remove, --values and --record are for a file, and not for records of the log, which carry no proofs")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		p, err := c.fromLog(ctx, i)
-		return c.change(ctx, io, p, err, wishes)
+		return c.change(ctx, std, p, err, wishes)
 	})
 }
 
@@ -78,12 +78,12 @@ func (c *proveCmd) check(wishes []wish) error {
 		refuse(len(wishes) > 0 && len(c.Remove) > 0, "--remove goes alone: prove first, then look at the numbers with --list"))
 }
 
-func (c *proveCmd) fromFile(io stdio) (*provable, error) {
+func (c *proveCmd) fromFile(std stdio) (*provable, error) {
 	if len(c.Source) > 1 {
 		return nil, fmt.Errorf("want one file, or ids of records of your log, and %q is no id", c.Source[slices.IndexFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil })])
 	}
 	name := c.Source[0]
-	doc, err := readInput(io.in, name)
+	doc, err := readInput(std.in, name)
 	if err != nil {
 		return nil, hint(err, "name a file, or the id of a record of your log")
 	}
@@ -103,11 +103,11 @@ func (c *proveCmd) fromFile(io stdio) (*provable, error) {
 	if c.Values == "" {
 		return p, nil
 	}
-	return p, p.addValues(io, c.Values)
+	return p, p.addValues(std, c.Values)
 }
 
-func (p *provable) addValues(io stdio, name string) error {
-	doc, err := readInput(io.in, name)
+func (p *provable) addValues(std stdio, name string) error {
+	doc, err := readInput(std.in, name)
 	if err != nil {
 		return err
 	}
@@ -178,17 +178,17 @@ func missingIn(i *installation.Installation) func(context.Context, *evidence.Rec
 	}
 }
 
-func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, unread error, wishes []wish) error {
+func (c *proveCmd) change(ctx context.Context, std stdio, p *provable, unread error, wishes []wish) error {
 	switch {
 	case unread != nil:
 		return unread
 	case c.List:
-		return c.say(io, proofsOf(p.records))
+		return c.say(std, proofsOf(p.records))
 	}
 	if err := p.remove(c.Remove); err != nil {
 		return err
 	}
-	added, err := c.prove(ctx, io, p, wishes)
+	added, err := c.prove(ctx, std, p, wishes)
 	if err != nil {
 		return err
 	}
@@ -200,27 +200,27 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, unread err
 			return !slices.Contains(p.own[r], d.Pointer) // a reader of the proof gets no text that the file did not have
 		})
 	}
-	if err := writeTo(io, c.Out, p.file); err != nil {
+	if err := writeTo(std, c.Out, p.file); err != nil {
 		return err
 	}
 	shown := p.shown(added)
-	io.tellIf(shown != nil, "note: the file still shows %s, as the one you gave did; 'jurat export --withhold' takes texts out", inert(strings.Join(shown, ", ")))
+	std.tellIf(shown != nil, "note: the file still shows %s, as the one you gave did; 'jurat export --withhold' takes texts out", inert(strings.Join(shown, ", ")))
 	if c.Out != "" {
-		return c.say(io, slices.DeleteFunc(proofsOf(p.records), func(one proofOf) bool {
+		return c.say(std, slices.DeleteFunc(proofsOf(p.records), func(one proofOf) bool {
 			return !slices.ContainsFunc(added, func(m *proved) bool { return string(m.statement) == string(one.Statement) })
 		}))
 	}
 	return nil
 }
 
-func (c *proveCmd) prove(ctx context.Context, io stdio, p *provable, wishes []wish) (made []*proved, err error) {
+func (c *proveCmd) prove(ctx context.Context, std stdio, p *provable, wishes []wish) (made []*proved, err error) {
 	for _, w := range wishes {
 		members, err := w.members(p.records, c.Record)
 		if err != nil {
 			return nil, hint(err, "'jurat seal --provable' and 'jurat apart --provable' make fields provable; later it cannot be done")
 		}
 		for _, m := range members {
-			one, err := c.proveOne(ctx, io, p, w, m)
+			one, err := c.proveOne(ctx, std, p, w, m)
 			if err != nil {
 				return nil, err
 			}
@@ -248,7 +248,7 @@ type proved struct {
 	statement jsontext.Value
 }
 
-func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, m evidence.Member) (*proved, error) {
+func (c *proveCmd) proveOne(ctx context.Context, std stdio, p *provable, w wish, m evidence.Member) (*proved, error) {
 	r := m.Record
 	said, err := m.Provable()
 	if err != nil {
@@ -272,7 +272,7 @@ func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, 
 		return nil, err
 	}
 	if statement, err := property.ParseStatement(proof.Statement); err == nil && statement.Warning() != "" {
-		io.tell("warning: %s: record %s: %s", w.flag, r.Payload.RecordID, statement.Warning())
+		std.tell("warning: %s: record %s: %s", w.flag, r.Payload.RecordID, statement.Warning())
 	}
 	return &proved{m, proof.Statement}, nil
 }
@@ -305,8 +305,8 @@ func proofsOf(records []*evidence.Record) []proofOf {
 	return list
 }
 
-func (c *proveCmd) say(io stdio, list []proofOf) error {
-	return c.answer(io, list, nil, func(p *printer) {
+func (c *proveCmd) say(std stdio, list []proofOf) error {
+	return c.answer(std, list, nil, func(p *printer) {
 		for _, one := range list {
 			p.line("%d. record %s: %s (%s)", one.Number, one.Record, one.Statement, plural.Of(one.Bytes, "byte"))
 		}

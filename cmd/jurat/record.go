@@ -28,8 +28,8 @@ import (
 	"jurat/internal/kit/fault"
 	"jurat/internal/log/access"
 	"jurat/internal/log/installation"
-	"jurat/internal/tap/recording"
 	"jurat/internal/tap/relay"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/tap/telemetry"
 	"jurat/recorder"
 )
@@ -103,7 +103,7 @@ func ifGiven(flag, name string) error {
 }
 
 func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(*recorder.Recorder) (reason string, err error)) error {
-	r, err := recorder.On(ctx, i, o)
+	r, err := recorder.Open(i.Lend(ctx), o)
 	if err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ type recordProxyCmd struct {
 	recorderFlags
 }
 
-func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *recordProxyCmd) Run(ctx context.Context, a *app, std stdio) error {
 	o, err := c.options()
-	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON)
+	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), std.logger(c.LogJSON)
 	if err := errors.Join(err, ifGiven("--agent", c.Agent)); err != nil {
 		return err
 	}
-	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, "")
+	return c.serve(ctx, a, std, o, c.Listen, c.listenFlags, "")
 }
 
 type listenFlags struct {
@@ -146,7 +146,7 @@ type logJSONFlag struct {
 }
 
 // serve records what passes a listener until it is interrupted. It is asked under a path.
-func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.Options, listen string, by listenFlags, path string) error {
+func (f *witnessFlags) serve(ctx context.Context, a *app, std stdio, o recorder.Options, listen string, by listenFlags, path string) error {
 	if err := errors.Join(by.mayListen(listen), o.Check()); err != nil {
 		return err
 	}
@@ -156,10 +156,10 @@ func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.O
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	defer roomy()()
-	return a.withStamps(ctx, io, f.keyFlags, f.stampFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, std, f.keyFlags, f.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(r *recorder.Recorder) (string, error) {
-			io.flush()
-			if err := io.line("%s%s", address(l, by.TLSKey), path); err != nil {
+			std.flush()
+			if err := std.line("%s%s", address(l, by.TLSKey), path); err != nil {
 				return "it could not say where it listens", err
 			}
 			return "it was interrupted", serveBy(ctx, l, r.Handler(), o.Log, nil)
@@ -204,7 +204,7 @@ func flagOrigin(flag, address string) error {
 	return err
 }
 
-func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *recordA2ACmd) Run(ctx context.Context, a *app, std stdio) error {
 	o, err := c.witness()
 	err = errors.Join(err, flagName("--agent", c.Agent), flagOrigin("--upstream", c.Upstream))
 	if c.RewriteCard != "" {
@@ -213,12 +213,12 @@ func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON)
+	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), std.logger(c.LogJSON)
 	o.A2A = &recorder.A2A{Origin: c.Upstream, Side: recorder.Answered, RewriteCard: c.RewriteCard}
 	if c.As == "caller" {
 		o.A2A.Side = recorder.Asked
 	}
-	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, "")
+	return c.serve(ctx, a, std, o, c.Listen, c.listenFlags, "")
 }
 
 type recordOTLPCmd struct {
@@ -235,7 +235,7 @@ type recordOTLPCmd struct {
 	stampFlags
 }
 
-func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *recordOTLPCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -245,18 +245,18 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	defer roomy()()
-	log := io.logger(c.LogJSON)
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	log := std.logger(c.LogJSON)
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		settings := map[string]any{"protocol": "otlp", "agent": c.Agent, "services": c.Service, "chain": c.Chain, "in_the_record": c.InTheRecord}
-		r, err := secondHand(ctx, i, recording.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Heartbeat: c.Heartbeat, Tell: log}, settings)
+		r, err := secondHand(ctx, i, sealer.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Heartbeat: c.Heartbeat, Tell: log}, settings)
 		if err != nil {
 			return err
 		}
 		h := telemetry.New(telemetry.Config{Report: r.Report, Agent: c.Agent, Services: c.Service, Chain: c.Chain, Hosts: lowered(c.Host), Log: log,
-			WhoIs: recorder.AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))})
-		io.flush()
+			WhoIs: access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}).Agent})
+		std.flush()
 		reason := "it could not say where it listens"
-		if err = io.line("%s", address(l, c.TLSKey)); err == nil {
+		if err = std.line("%s", address(l, c.TLSKey)); err == nil {
 			// HTTP/2 comes without TLS, too: so an exporter by gRPC gets an answer, and the log says what it needs instead.
 			protocols := new(http.Protocols)
 			protocols.SetHTTP1(true)
@@ -287,13 +287,13 @@ func checkChain(agent, name string) error {
 	if name == "" {
 		return nil
 	}
-	err := recording.CheckChain(agent, name)
+	err := sealer.CheckChain(agent, name)
 	fault.While(&err, "--chain")
 	return err
 }
 
 // secondHand opens a recorder of what others tell of acts. It seals the digest of its settings, so that a reader may ask about them.
-func secondHand(ctx context.Context, i *installation.Installation, c recording.Config, settings map[string]any) (*recording.Recorder, error) {
+func secondHand(ctx context.Context, i *installation.Installation, c sealer.Config, settings map[string]any) (*sealer.Recorder, error) {
 	doc, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func secondHand(ctx context.Context, i *installation.Installation, c recording.C
 	}
 	c.Log, c.Folder, c.Mode, c.Vantage = actsOn(i).Observations(), recorder.Folder(i.Dir), relay.Closed, evidence.Telemetry
 	c.Version, c.Configuration = version(), evidence.DigestOf(form)
-	return recording.Open(ctx, c)
+	return sealer.Open(ctx, c)
 }
 
 type recordRunCmd struct {
@@ -314,7 +314,7 @@ type recordRunCmd struct {
 	recorderFlags
 }
 
-func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *recordRunCmd) Run(ctx context.Context, a *app, std stdio) error {
 	program, command, err := programIn("program", c.Command, hint(errors.New("no program is named: write it after --, with its arguments"), "as in 'jurat record run --agent %s -- python agent.py'", c.Agent))
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
-	log := io.logger(false)
+	log := std.logger(false)
 	token := rand.Text()
 	o.Chain, o.Log = c.Chain, log
 	o.WhoIs = func(_ context.Context, given string) (string, error) {
@@ -341,11 +341,11 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return c.Agent, nil
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(r *recorder.Recorder) (string, error) {
 			h, child := r.Handler(), exec.Command(program, command[1:]...)
 			child.Stdin = os.Stdin
-			child.Stdout, child.Stderr = io.passing()
+			child.Stdout, child.Stderr = std.passing()
 			child.Env = append(os.Environ(), variables("http://"+l.Addr().String()+"/r/"+token)...)
 			var asked atomic.Int64
 			reason, err := runServed(ctx, child, l, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -433,13 +433,13 @@ type recordMCPCmd struct {
 	witnessFlags
 }
 
-func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *recordMCPCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-") && c.Command[0] != "--" { // the parser takes it for the server's program
 		flag, _, _ := strings.Cut(c.Command[0], "=")
 		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone()["record mcp "+flag], "see 'jurat record mcp --help'; a server's program goes after --"))
 	}
 	if c.Upstream != "" {
-		return c.overHTTP(ctx, a, io)
+		return c.overHTTP(ctx, a, std)
 	}
 	if c.Key != "" || len(c.Also)+len(c.Host) > 0 {
 		return errors.New("--key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
@@ -456,19 +456,19 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := cmp.Or(err, none, errors.Join(flagName("--server", about.Origin), flagName("--chain", recorder.Chain(c.Agent, about.Chain)))); err != nil {
 		return err
 	}
-	o.Agent, o.Pipes, o.Log = c.Agent, true, io.logger(false)
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	o.Agent, o.Pipes, o.Log = c.Agent, true, std.logger(false)
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(r *recorder.Recorder) (string, error) {
-			return passed(r, about, exec.Command(program, command[1:]...), io)
+			return passed(r, about, exec.Command(program, command[1:]...), std)
 		})
 	})
 }
 
 // overHTTP stands before a server that is reached over HTTP, until it is interrupted.
-func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
+func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, std stdio) error {
 	o, err := c.witness()
 	err = errors.Join(err, refuse(len(c.Command) > 0, "--upstream names a server, and a command another: give one of them"))
-	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON), &recorder.MCP{URL: c.Upstream, Also: c.Also}
+	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), std.logger(c.LogJSON), &recorder.MCP{URL: c.Upstream, Also: c.Also}
 	if c.Key != "" {
 		key, failed := readSecret("--key", c.Key)
 		o.MCP.Key, err = recorder.Secret(key), errors.Join(err, failed)
@@ -483,18 +483,18 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, at.EscapedPath())
+	return c.serve(ctx, a, std, o, c.Listen, c.listenFlags, at.EscapedPath())
 }
 
 // passed runs a server behind a pipe. A signal goes on to the server, and a second one ends it.
-func passed(r *recorder.Recorder, about recorder.PipeOptions, server *exec.Cmd, io stdio) (reason string, err error) {
+func passed(r *recorder.Recorder, about recorder.PipeOptions, server *exec.Cmd, std stdio) (reason string, err error) {
 	pipe, err := r.Pipe(about)
 	toServer, noInput := server.StdinPipe()
 	fromServer, noOutput := server.StdoutPipe()
 	if err := errors.Join(err, noInput, noOutput); err != nil {
 		return "it could not begin", err
 	}
-	_, server.Stderr = io.passing()
+	_, server.Stderr = std.passing()
 	ownGroup(server)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -517,7 +517,7 @@ func passed(r *recorder.Recorder, about recorder.PipeOptions, server *exec.Cmd, 
 			}
 		}
 	}()
-	failed := pipe.Run(io.in, bare(io.out), fromServer, toServer)
+	failed := pipe.Run(std.in, bare(std.out), fromServer, toServer)
 	if failed != nil { // it has no client any more
 		_ = server.Process.Signal(syscall.SIGTERM)
 		kill := time.AfterFunc(5*time.Second, func() { _ = server.Process.Kill() })

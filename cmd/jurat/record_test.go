@@ -21,7 +21,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/log/installation"
-	"jurat/internal/tap/recording"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/test/must"
 	"jurat/internal/web/docket"
 	"jurat/verify"
@@ -258,10 +258,10 @@ func TestRecordStatus(t *testing.T) {
 
 // TestCallsInStatus: nothing says that a recorder sealed no calls when its end tells none.
 func TestCallsInStatus(t *testing.T) {
-	running := recording.Process{Running: true, About: recording.About{Recorder: "r"}, State: recording.State{Sealed: 5}}
-	dead := recording.Process{About: recording.About{Recorder: "r"}, State: recording.State{Sealed: 5}}
+	running := sealer.Process{Running: true, About: sealer.About{Recorder: "r"}, State: sealer.State{Sealed: 5}}
+	dead := sealer.Process{About: sealer.About{Recorder: "r"}, State: sealer.State{Sealed: 5}}
 	for _, test := range []struct {
-		here  []recording.Process
+		here  []sealer.Process
 		beats int64
 		ended bool // and said how many calls
 		want  string
@@ -270,11 +270,11 @@ func TestCallsInStatus(t *testing.T) {
 		{nil, 3, false, "≥ 3"},
 		{nil, 3, true, "3"},
 		{nil, 0, true, "0"},
-		{[]recording.Process{dead}, 3, false, "≥ 3"},
-		{[]recording.Process{running}, 3, false, "5"},
-		{[]recording.Process{running}, 7, false, "7"},
-		{[]recording.Process{{Running: true, About: recording.About{Recorder: "r"}}}, 0, false, "0"},
-		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, false, "-"},
+		{[]sealer.Process{dead}, 3, false, "≥ 3"},
+		{[]sealer.Process{running}, 3, false, "5"},
+		{[]sealer.Process{running}, 7, false, "7"},
+		{[]sealer.Process{{Running: true, About: sealer.About{Recorder: "r"}}}, 0, false, "0"},
+		{[]sealer.Process{{Running: true, About: sealer.About{Recorder: "other"}, State: sealer.State{Sealed: 5}}}, 0, false, "-"},
 	} {
 		s := recorderStatus{Here: test.here}
 		must.Equal(t, s.calls(docket.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}), test.want, test.here, test.beats)

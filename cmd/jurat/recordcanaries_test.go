@@ -23,8 +23,8 @@ import (
 	"jurat/evidence"
 	"jurat/internal/log/erasure"
 	"jurat/internal/log/installation"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // canaryMark begins each canary. What follows is a sentence, and another one in each place.
@@ -240,7 +240,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 	}
 	walk := func(when, folder string) {
 		t.Helper()
-		for path, text := range disktest.Files(t, folder) {
+		for path, text := range rig.Files(t, folder) {
 			search(when, path, text)
 		}
 	}
@@ -343,7 +343,7 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 	secrets := []string{"marked-4711", token, base64.StdEncoding.EncodeToString([]byte("user:marked-4711"))}
 	search := func(when string) {
 		t.Helper()
-		files := disktest.Files(t, data)
+		files := rig.Files(t, data)
 		must.Need(t, len(files) >= 5, "%d files", len(files))
 		for path, text := range files {
 			for _, secret := range secrets {

@@ -30,8 +30,8 @@ import (
 	"jurat/evidence"
 	"jurat/internal/court/subject"
 	"jurat/internal/log/installation"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // sums is an MCP server. What it says of its tool depends on its first argument.
@@ -162,7 +162,7 @@ func noSecretIn(t *testing.T, data string) {
 // noneIn fails if one of some texts is in a file of a folder.
 func noneIn(t *testing.T, data string, secrets ...string) {
 	t.Helper()
-	for path, text := range disktest.Files(t, data) {
+	for path, text := range rig.Files(t, data) {
 		for _, secret := range secrets {
 			must.Hold(t, !bytes.Contains(text, []byte(secret)), "a secret is in %s", path)
 		}

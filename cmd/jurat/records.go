@@ -15,7 +15,7 @@ import (
 	"jurat/client/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/court/config"
+	"jurat/internal/court/panel"
 	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/kit/plural"
@@ -44,18 +44,18 @@ type recordsCmd struct {
 	searchFlags
 }
 
-func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *recordsCmd) Run(ctx context.Context, a *app, std stdio) error {
 	values := c.values(sought{"text": c.Text, "actor": c.Actor, "action": c.Action, "chain": c.Chain, "record": c.Record, "sort": c.Sort, "said": pick(c.Said, "true", "")})
 	if c.CSV && (c.AIAct || c.Recorded || c.Show != "") {
 		return errors.New("--csv is for records that are found")
 	}
 	switch {
 	case c.AIAct:
-		return c.report(ctx, a, io, values)
+		return c.report(ctx, a, std, values)
 	case c.Recorded:
-		return c.recorded(ctx, a, io, values)
+		return c.recorded(ctx, a, std, values)
 	case c.Show != "":
-		return c.show(ctx, a, io, values)
+		return c.show(ctx, a, std, values)
 	}
 	if _, err := find.ReadRecords(values.get); err != nil {
 		return flagError(err)
@@ -65,16 +65,16 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		return a.indexed(ctx, io, i, true, func(k *docket.Keeper, trials *trial.Index) error {
+		return a.indexed(ctx, std, i, true, func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Records(ctx, values.get, trials, everything(), by)
-			return c.print(io, list, err)
+			return c.print(std, list, err)
 		})
 	})
 }
 
 func everything() *docket.Reader { return &docket.Reader{Scope: find.Scope{All: true}} }
 
-func (c *recordsCmd) print(io stdio, list api.HitList, err error) error {
+func (c *recordsCmd) print(std stdio, list api.HitList, err error) error {
 	t := table{heads: []head{{name: "proved", rank: 2}, {name: "role"}, {name: "who", rank: 3}, {name: "record", rank: 1}}}
 	for _, h := range list.Hits {
 		t.row(cmp.Or(h.Proved, "not proved"), h.Role, h.Actor, h.Record)
@@ -85,7 +85,7 @@ func (c *recordsCmd) print(io stdio, list api.HitList, err error) error {
 		}
 		t.below(h.Line != "", "", "%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line)
 	}
-	return c.answer(io, list, err, docket.HitTable(list.Hits), func(p *printer) {
+	return c.answer(std, list, err, docket.HitTable(list.Hits), func(p *printer) {
 		p.table(&t)
 		p.line("%s on this page", plural.Of(len(list.Hits), "record"))
 		p.rest(list.Next, list.Index)
@@ -101,7 +101,7 @@ func only(flag string, values sought, taken ...string) error {
 	return nil
 }
 
-func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values sought) error {
+func (c *recordsCmd) recorded(ctx context.Context, a *app, std stdio, values sought) error {
 	if err := only("--recorded", values, "text", "actor", "from", "to", "after", "limit"); err != nil {
 		return err
 	}
@@ -110,9 +110,9 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values soug
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return a.indexed(ctx, io, i, true, func(k *docket.Keeper, trials *trial.Index) error {
+		return a.indexed(ctx, std, i, true, func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Recordings(ctx, values.get, trials, everything())
-			return jsonFlag{c.JSON}.answer(io, list, err, func(p *printer) {
+			return jsonFlag{c.JSON}.answer(std, list, err, func(p *printer) {
 				p.chains(&list)
 				p.rest(list.Next, list.Index)
 			})
@@ -152,7 +152,7 @@ func from(list []evidence.Vantage) string {
 	})
 }
 
-func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) error {
+func (c *recordsCmd) show(ctx context.Context, a *app, std stdio, values sought) error {
 	if err := only("--show", values, "after", "limit"); err != nil {
 		return err
 	}
@@ -173,15 +173,15 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) 
 		if number > 0 {
 			o.From, o.N = number, 1
 		}
-		part, err := c.read(ctx, a, io, i, chain, o)
-		return jsonFlag{c.JSON}.answer(io, part, err, func(p *printer) { p.recorded(part, c.Lines) })
+		part, err := c.read(ctx, a, std, i, chain, o)
+		return jsonFlag{c.JSON}.answer(std, part, err, func(p *printer) { p.recorded(part, c.Lines) })
 	})
 }
 
 const lookForMore = "'jurat log fsck' looks for more of the kind"
 
-func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder) (*docket.ChainPart, error) {
-	table, err := config.BuiltInPrices(time.Now())
+func (*recordsCmd) read(ctx context.Context, a *app, std stdio, i *installation.Installation, chain string, o docket.PartOrder) (*docket.ChainPart, error) {
+	table, err := panel.BuiltInPrices(time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 	if err != nil || !slices.ContainsFunc(part.Acts, func(a docket.RecordedAct) bool { return a.Withheld != nil }) {
 		return part, err
 	}
-	k, err := a.words(ctx, io, i)
+	k, err := a.words(ctx, std, i)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +361,7 @@ func (p *printer) message(m *subject.Message, most int) {
 	}
 }
 
-func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values sought) error {
+func (c *recordsCmd) report(ctx context.Context, a *app, std stdio, values sought) error {
 	if err := only("--ai-act", values, "actor", "from", "to"); err != nil {
 		return err
 	}
@@ -370,16 +370,16 @@ func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values sought
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		r, err := answers(ctx, i, io, duties.Selection{Agent: q.Actor, From: q.From, To: q.To})
+		r, err := answers(ctx, i, std, duties.Selection{Agent: q.Actor, From: q.From, To: q.To})
 		if err != nil {
 			return err
 		}
-		return closing(reportCode(r), jsonFlag{c.JSON}.answer(io, r, nil, func(p *printer) { p.duties(r) }))
+		return closing(reportCode(r), jsonFlag{c.JSON}.answer(std, r, nil, func(p *printer) { p.duties(r) }))
 	})
 }
 
-func answers(ctx context.Context, i *installation.Installation, io stdio, s duties.Selection) (*duties.Report, error) {
-	facts, err := duties.Gather(ctx, i.Ledger, s, progress(io, "records read"))
+func answers(ctx context.Context, i *installation.Installation, std stdio, s duties.Selection) (*duties.Report, error) {
+	facts, err := duties.Gather(ctx, i.Ledger, s, progress(std, "records read"))
 	expired, unknown := i.Expired(ctx)
 	trusted, untrusted := i.Trust(ctx)
 	if err := cmp.Or(err, unknown, untrusted); err != nil {
@@ -389,7 +389,7 @@ func answers(ctx context.Context, i *installation.Installation, io stdio, s duti
 	if err != nil {
 		return nil, err
 	}
-	v := duties.Verifier{Ledger: i.Ledger, Options: verify.Options{Trust: trusted, At: time.Now()}, Progress: progress(io, "records verified"),
+	v := duties.Verifier{Ledger: i.Ledger, Options: verify.Options{Trust: trusted, At: time.Now()}, Progress: progress(std, "records verified"),
 		Disclose: func(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
 			return new(withholdFlag).disclose(ctx, i, records...)
 		}}

@@ -32,14 +32,14 @@ type sealCmd struct {
 	Provable []string `help:"Seal this field apart, for 'jurat prove': /metadata/amount=decimal:2. May be repeated." placeholder:"POINTER=KIND" sep:"none"`
 }
 
-func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *sealCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.SignOnly {
-		return c.sign(ctx, io)
+		return c.sign(ctx, std)
 	}
 	if len(c.Key)+len(c.Token)+len(c.Public) > 0 || c.Prepare {
 		return hint(errors.New("--key, --token, --prepare and --public go with --sign-only"), "what an installation seals is signed with the keys that it has")
 	}
-	doc, err := readInput(io.in, c.File)
+	doc, err := readInput(std.in, c.File)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return hint(errors.New("--apart, --provable: what its owner has signed stays as it is; the owner seals apart before signing"),
 				"'jurat seal --sign-only' takes the same flags")
 		}
-		return c.accept(ctx, a, io, doc)
+		return c.accept(ctx, a, std, doc)
 	}
 	draft, err := evidence.ParseDraft(doc)
 	if err != nil {
@@ -61,9 +61,9 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: apart.Pointers, Provable: apart.Provable}, draft)
-		return printSealed(ctx, io, i, done, err)
+		return printSealed(ctx, std, i, done, err)
 	})
 }
 
@@ -71,25 +71,25 @@ func actsOn(i *installation.Installation) *acts.Acts {
 	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now})
 }
 
-func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done, err error) error {
+func printSealed(ctx context.Context, std stdio, i *installation.Installation, done *acts.Done, err error) error {
 	if err != nil {
 		return actHint(err)
 	}
 	p := &done.Record.Payload
 	switch {
 	case !done.Bound:
-		io.tell("hint: the %s is not bound to what it is about: this log has no record %q", p.ActionType, p.OriginalResponseID)
+		std.tell("hint: the %s is not bound to what it is about: this log has no record %q", p.ActionType, p.OriginalResponseID)
 	case !done.Names.IsZero():
-		io.tell("hint: the %s is not bound to what it is about: saw lacks the digest of record %q, which is %s", p.ActionType, p.OriginalResponseID, done.Names)
+		std.tell("hint: the %s is not bound to what it is about: saw lacks the digest of record %q, which is %s", p.ActionType, p.OriginalResponseID, done.Names)
 	}
-	catchUp(ctx, io, i)
+	catchUp(ctx, std, i)
 	proved, err := i.Ledger.ProveOne(ctx, done.Record)
 	if err != nil {
 		return err
 	}
 	id := p.RecordID
-	io.tellIf(done.Before, "hint: record %s was in the log already; nothing was added", id)
-	return hint(io.print(proved, nil), "record %s is in the log; 'jurat log prove %s' prints it", id, id)
+	std.tellIf(done.Before, "hint: record %s was in the log already; nothing was added", id)
+	return hint(std.print(proved, nil), "record %s is in the log; 'jurat log prove %s' prints it", id, id)
 }
 
 type signFlags struct {
@@ -101,7 +101,7 @@ type signFlags struct {
 	Public  []string `placeholder:"FILE" help:"With --prepare: the public key in PEM. Repeat it for a second signature."`
 }
 
-func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
+func (c *sealCmd) sign(ctx context.Context, std stdio) (err error) {
 	err = cmp.Or(refuse(len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum, "--signature, --tsa and --pq are for what is sealed here, not for --sign-only"),
 		refuse(c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0), "--prepare takes the public keys with --public FILE, and neither --key nor --token"),
 		refuse(c.Prepare && len(c.Apart)+len(c.Provable) > 0, "--prepare prints what is signed: texts of --apart and --provable would be lost; use --key or --token"),
@@ -109,12 +109,12 @@ func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	doc, err := readInput(io.in, c.File)
+	doc, err := readInput(std.in, c.File)
 	if err != nil {
 		return err
 	}
 	if c.Prepare {
-		return c.prepare(io, doc)
+		return c.prepare(std, doc)
 	}
 	signers, err := readKeys(c.Key, client.ParseKey)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
 	if !errors.Is(err, token.ErrUnavailable) {
 		err = hint(err, "'docs/format.md' lists the fields")
 	}
-	return io.print(signed, err)
+	return std.print(signed, err)
 }
 
 func (c *sealCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence.Signer, error) {
@@ -151,20 +151,20 @@ func (c *sealCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence
 	})
 }
 
-func (c *sealCmd) prepare(io stdio, doc []byte) error {
+func (c *sealCmd) prepare(std stdio, doc []byte) error {
 	keys, err := readKeys(c.Public, client.ParsePublicKey)
 	if err != nil {
 		return err
 	}
 	canonical, err := client.Prepare(doc, keys...)
-	return io.document(canonical, hint(err, "'docs/format.md' lists the fields"))
+	return std.document(canonical, hint(err, "'docs/format.md' lists the fields"))
 }
 
 func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {
 	return each(files, func(file string) (K, error) { return parsed(file, parse) })
 }
 
-func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) error {
+func (c *sealCmd) accept(ctx context.Context, a *app, std stdio, doc []byte) error {
 	signed, err := c.signed(doc)
 	if err != nil {
 		return hint(fmt.Errorf("refusing record: %w", err), "'jurat seal --sign-only' makes what is taken in here; nothing was recorded")
@@ -174,7 +174,7 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		done, err := actsOn(i).Accept(ctx, acts.Operator, signed)
-		return printSealed(ctx, io, i, done, err)
+		return printSealed(ctx, std, i, done, err)
 	}, c.TSA...)
 }
 
@@ -324,7 +324,7 @@ type apartCmd struct {
 	jsonFlag
 }
 
-func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *apartCmd) Run(ctx context.Context, a *app, std stdio) error {
 	apart, err := readApart("POINTER", c.Pointers, c.Provable)
 	if err != nil {
 		return err
@@ -340,18 +340,18 @@ func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case sets:
 			return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: apart.Pointers, Provable: apart.Provable})
 		}
-		return c.list(ctx, i, io)
+		return c.list(ctx, i, std)
 	})
 }
 
-func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
+func (c *apartCmd) list(ctx context.Context, i *installation.Installation, std stdio) error {
 	list, err := i.Apart.Settings(ctx)
 	list = slices.DeleteFunc(list, func(s erasure.Setting) bool { return c.Actor != "" && s.Actor != c.Actor })
 	t := table{heads: []head{{name: "actor"}, {name: "fields", rank: 1}}}
 	for _, s := range list {
 		t.row(s.Actor, strings.Join(named(&s), " "))
 	}
-	return c.jsonFlag.list(io, list, err, &t, "")
+	return c.jsonFlag.list(std, list, err, &t, "")
 }
 
 type eraseCmd struct {
@@ -362,16 +362,16 @@ type eraseCmd struct {
 	DespiteQuotes bool     `help:"Erase although the text stands in other records, too, where it stays."`
 }
 
-func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *eraseCmd) Run(ctx context.Context, a *app, std stdio) error {
 	pointers, err := readPointers("--field", c.Field)
 	if err != nil {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		done, err := i.Apart.Erase(ctx, erasure.Order{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: string(c.By),
-			DespiteQuotes: c.DespiteQuotes, Progress: progress(io, "looked for the text in")})
+			DespiteQuotes: c.DespiteQuotes, Progress: progress(std, "looked for the text in")})
 		if done != nil {
-			c.told(io, done)
+			c.told(std, done)
 		}
 		switch {
 		case is[*erasure.QuotedError](err):
@@ -381,11 +381,11 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case err != nil:
 			return err
 		}
-		return c.say(io, done)
+		return c.say(std, done)
 	})
 }
 
-func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
+func (c *eraseCmd) told(std stdio, done *erasure.Erased) {
 	for _, q := range done.Quotes {
 		what := "holds the text"
 		switch {
@@ -394,15 +394,15 @@ func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
 		case q.Part:
 			what = "quotes a part of the text"
 		}
-		io.tell("record %s: %s: %s of %s %q %s", q.RecordID, q.Member, plain(q.Action), q.Role, q.Actor, what)
+		std.tell("record %s: %s: %s of %s %q %s", q.RecordID, q.Member, plain(q.Action), q.Role, q.Actor, what)
 	}
 	for _, pointer := range done.TooShort {
-		io.tell("%s: it holds no text of 8 characters or more, so it was not looked for in other records", pointer)
+		std.tell("%s: it holds no text of 8 characters or more, so it was not looked for in other records", pointer)
 	}
 }
 
-func (c *eraseCmd) say(io stdio, done *erasure.Erased) error {
-	p := newPrinter(io.out)
+func (c *eraseCmd) say(std stdio, done *erasure.Erased) error {
+	p := newPrinter(std.out)
 	for _, pointer := range done.Now {
 		p.line("erased %s of record %s: act %s", pointer, c.Record, done.Act)
 	}

@@ -94,19 +94,19 @@ func (f *oidcFlags) roles() (map[string][]access.Role, error) {
 	return all, nil
 }
 
-func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
-	log := io.logger(c.LogJSON) // from here on messages are lines of it, too
+func (c *serveCmd) Run(ctx context.Context, a *app, std stdio) error {
+	log := std.logger(c.LogJSON) // from here on messages are lines of it, too
 	secure, err := c.secure()
 	limits, wrong := c.limits()
 	few := refuse(c.Parallel < 1 || c.Parallel > 256 || c.Waiting < 1, "--parallel: want 1 to 256, --waiting: 1 or more")
 	if err := cmp.Or(err, few, wrong); err != nil {
 		return err
 	}
-	ct, err := c.court(io)
+	ct, err := c.court(std)
 	if err != nil {
 		return err
 	}
-	ct.warn(io)
+	ct.warn(std)
 	hook, noHook := ct.webhook.Receiver(os.Getenv)
 	memory, err := c.memory()
 	_, noRoles := c.roles()
@@ -119,7 +119,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	defer l.Close() // the server has, unless it did not begin
 	defer roomy()()
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, std, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		asked, err := c.provider(ctx, i)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		defer c.stopTracing(ctx, traces, io)
+		defer c.stopTracing(ctx, traces, std)
 		if err := i.Ledger.ReadOnly(); err != nil {
 			return fmt.Errorf("holding trials: %w", err)
 		}
@@ -139,7 +139,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		defer table.Close()
 		counted := server.NewTrialMetrics(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks,
-			Sit: func(on *subject.Case, spent int64) trial.Config { return counted.Seated(ct.sit(on, spent)) }, Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
+			Sit: func(on *subject.Case, spent int64) trial.Config { return counted.Seated(ct.sit(on, spent)) }, Vouch: i.Vouch, Reading: progress(std, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
 				trace := traces.Trial()
 				return func(e trial.Event) {
@@ -156,7 +156,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if err := io.lineUnless(c.welcome(ctx, io, s, at), "%s", at); err != nil {
+		if err := std.lineUnless(c.welcome(ctx, std, s, at), "%s", at); err != nil {
 			return err
 		}
 		if err := sayReady(); err != nil {
@@ -167,22 +167,22 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // welcome prints how people sign in. It prints a sign-in link only on a terminal, so that no journal stores one.
-func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at string) error {
+func (c *serveCmd) welcome(ctx context.Context, std stdio, s *server.Server, at string) error {
 	switch {
 	case !isLoopback(c.Addr) && c.TLSKey == "" && len(c.Origin) == 0:
-		io.tell("people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token")
-		io.tell("hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr")
-	case c.LogJSON || terminalOf(io.err) == nil:
-		io.tell("'jurat access grant --link --at %s' prints a link that signs one person in, once", at)
+		std.tell("people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token")
+		std.tell("hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr")
+	case c.LogJSON || terminalOf(std.err) == nil:
+		std.tell("'jurat access grant --link --at %s' prints a link that signs one person in, once", at)
 	default:
 		link, err := s.SignInLink(ctx, string(c.Name), access.PeopleRoles()...)
 		if err != nil {
 			return err
 		}
-		io.tell("sign in once as %s, within the hour: %s%s", c.Name, at, link)
+		std.tell("sign in once as %s, within the hour: %s%s", c.Name, at, link)
 	}
-	io.tell("Ctrl-C ends it")
-	io.flush() // what was said so far stands before the address, for which scripts wait
+	std.tell("Ctrl-C ends it")
+	std.flush() // what was said so far stands before the address, for which scripts wait
 	return nil
 }
 
@@ -218,11 +218,11 @@ func (c *serveCmd) tracing(log *slog.Logger) (*tracing.Tracing, error) {
 }
 
 // stopTracing sends what is left of the traces, if the collector takes it soon: it is not worth more waiting.
-func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio) {
+func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, std stdio) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := t.Stop(ctx); err != nil {
-		io.tell("the last traces were not sent: %v", err)
+		std.tell("the last traces were not sent: %v", err)
 	}
 }
 
@@ -373,9 +373,9 @@ type accessGrantCmd struct {
 	whenWhyFlags
 }
 
-func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *accessGrantCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.Link {
-		return c.link(ctx, a, io)
+		return c.link(ctx, a, std)
 	}
 	why, err := c.why()
 	if err != nil {
@@ -398,13 +398,13 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		io.tell("%s may act as %v until %s; 'jurat access revoke %s' ends it",
+		std.tell("%s may act as %v until %s; 'jurat access revoke %s' ends it",
 			g.Name, g.Roles, g.Until.UTC().Format(keyTime), g.Token)
-		return io.line("%s", token)
+		return std.line("%s", token)
 	})
 }
 
-func (c *accessGrantCmd) link(ctx context.Context, a *app, io stdio) error {
+func (c *accessGrantCmd) link(ctx context.Context, a *app, std stdio) error {
 	at, err := url.Parse(c.At)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.TrimSuffix(at.Path, "/") != "" || at.RawQuery != "" {
 		return fmt.Errorf("--at %s: want a server's URL, such as https://jurat.example", c.At)
@@ -421,7 +421,7 @@ func (c *accessGrantCmd) link(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		path, err := server.SignInPath(ctx, i, time.Now(), order.Name, order.Roles...)
-		return io.lineUnless(err, "%s%s", strings.TrimSuffix(c.At, "/"), path)
+		return std.lineUnless(err, "%s%s", strings.TrimSuffix(c.At, "/"), path)
 	})
 }
 
@@ -430,7 +430,7 @@ type accessListCmd struct {
 	jsonFlag
 }
 
-func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *accessListCmd) Run(ctx context.Context, a *app, std stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		lines, err := registerOf(i).List(ctx, c.All)
 		t := table{heads: []head{{name: "token", rank: 1}, {name: "roles", rank: 2}, {name: "until", rank: 3}, {name: "state"}, {name: "name"}}}
@@ -438,7 +438,7 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			t.row(g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name+pick(g.Session, " (session of a browser)", ""))
 			t.below(true, "", "%s: %s", g.By, g.Reason)
 		}
-		return c.answer(io, lines, err, func(p *printer) {
+		return c.answer(std, lines, err, func(p *printer) {
 			p.table(&t)
 			for _, chain := range lines.Public {
 				p.line("everybody reads the chain %s", chain)

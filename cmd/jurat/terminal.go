@@ -39,12 +39,12 @@ type stdio struct {
 }
 
 // guarded puts the doors before both writers.
-func (io stdio) guarded() stdio {
-	return stdio{in: io.in, out: outlet{io.out, true}, err: &messages{to: io.err}}
+func (std stdio) guarded() stdio {
+	return stdio{in: std.in, out: outlet{std.out, true}, err: &messages{to: std.err}}
 }
 
 // passing are the streams behind the doors, for a program that the user has jurat start: what that writes is its own, and passes as it is.
-func (io stdio) passing() (out, err io.Writer) { return behind(io.out), behind(io.err) }
+func (std stdio) passing() (out, err io.Writer) { return behind(std.out), behind(std.err) }
 
 func behind(out io.Writer) io.Writer {
 	switch door := out.(type) {
@@ -157,15 +157,15 @@ type messages struct {
 }
 
 // hush leaves out what is neither a result nor an error.
-func (io stdio) hush() {
-	if m, ok := io.err.(*messages); ok {
+func (std stdio) hush() {
+	if m, ok := std.err.(*messages); ok {
 		m.quiet = true
 	}
 }
 
 // hushed reports whether only results and errors are wanted.
-func (io stdio) hushed() bool {
-	m, ok := io.err.(*messages)
+func (std stdio) hushed() bool {
+	m, ok := std.err.(*messages)
 	return ok && m.quiet
 }
 
@@ -190,16 +190,16 @@ func (m *messages) line(line string) error {
 }
 
 // tell says something beside the result, in a line on stderr.
-func (io stdio) tell(format string, args ...any) { io.tellIf(true, format, args...) }
+func (std stdio) tell(format string, args ...any) { std.tellIf(true, format, args...) }
 
-func (io stdio) tellIf(applies bool, format string, args ...any) {
+func (std stdio) tellIf(applies bool, format string, args ...any) {
 	if applies {
-		fmt.Fprintln(io.err, noteBegins+fmt.Sprintf(format, args...))
+		fmt.Fprintln(std.err, noteBegins+fmt.Sprintf(format, args...))
 	}
 }
 
-func (io stdio) fail(what, hint string) {
-	if m, ok := io.err.(*messages); ok && m.log != nil {
+func (std stdio) fail(what, hint string) {
+	if m, ok := std.err.(*messages); ok && m.log != nil {
 		var more []any
 		if hint != "" {
 			more = []any{"hint", hint}
@@ -207,16 +207,16 @@ func (io stdio) fail(what, hint string) {
 		m.log.Error(what, more...)
 		return
 	} else if ok {
-		io.err = &messages{to: m.to, lossy: m.lossy} // also where notes are left out
+		std.err = &messages{to: m.to, lossy: m.lossy} // also where notes are left out
 	}
-	io.tell("%s", what)
-	io.tellIf(hint != "", "hint: %s", hint)
+	std.tell("%s", what)
+	std.tellIf(hint != "", "hint: %s", hint)
 }
 
 // logger returns a server's log, on stderr, which no caller waits for. With asJSON, messages become lines of it. Go's own library logs there, too.
-func (io stdio) logger(asJSON bool) *slog.Logger {
-	made := slog.New(slog.NewTextHandler(io.err, nil))
-	if m, ok := io.err.(*messages); ok {
+func (std stdio) logger(asJSON bool) *slog.Logger {
+	made := slog.New(slog.NewTextHandler(std.err, nil))
+	if m, ok := std.err.(*messages); ok {
 		if m.lossy == nil {
 			m.lossy = newLossyWriter(m.to, leftOut(asJSON))
 			m.to = m.lossy
@@ -253,8 +253,8 @@ func leftOut(asJSON bool) func(to io.Writer, lost int64) {
 }
 
 // flush waits for a while until what is to come out on stderr is out.
-func (io stdio) flush() {
-	if m, ok := io.err.(*messages); ok && m.lossy != nil {
+func (std stdio) flush() {
+	if m, ok := std.err.(*messages); ok && m.lossy != nil {
 		m.lossy.flush()
 	}
 }
@@ -299,33 +299,33 @@ func bare(out io.Writer) io.Writer {
 	return out
 }
 
-func (io stdio) line(format string, args ...any) error { return io.lineUnless(nil, format, args...) }
+func (std stdio) line(format string, args ...any) error { return std.lineUnless(nil, format, args...) }
 
 // lineUnless prints a line, unless what it tells of failed.
-func (io stdio) lineUnless(failed error, format string, args ...any) error {
-	p := newPrinter(io.out)
+func (std stdio) lineUnless(failed error, format string, args ...any) error {
+	p := newPrinter(std.out)
 	p.err = failed
 	p.line(format, args...)
 	return p.err
 }
 
 // documents is where files go: byte for byte, as they are kept and compared. A terminal is shown them inert.
-func (io stdio) documents() io.Writer {
-	if terminalOf(io.out) != nil {
-		return io.out
+func (std stdio) documents() io.Writer {
+	if terminalOf(std.out) != nil {
+		return std.out
 	}
-	return bare(io.out)
+	return bare(std.out)
 }
 
 // document prints a file that stands in memory, unless making it failed. So does print, and machine for JSON.
-func (io stdio) document(doc []byte, err error) error {
+func (std stdio) document(doc []byte, err error) error {
 	if err == nil {
-		_, err = io.documents().Write(doc)
+		_, err = std.documents().Write(doc)
 	}
 	return err
 }
 
-func (io stdio) print(file marshaler, err error) error { return io.document(fileOf(file, err)) }
+func (std stdio) print(file marshaler, err error) error { return std.document(fileOf(file, err)) }
 
 type marshaler interface{ Marshal() ([]byte, error) }
 
@@ -336,25 +336,25 @@ func fileOf(file marshaler, err error) ([]byte, error) {
 	return file.Marshal()
 }
 
-func (io stdio) json(value any) error { return io.machine(marshalIndented(value)) }
+func (std stdio) json(value any) error { return std.machine(marshalIndented(value)) }
 
 // jsonLine prints an object in one line. A name of a file in it may be anything.
-func (io stdio) jsonLine(value any) error {
+func (std stdio) jsonLine(value any) error {
 	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	return io.machine(append(doc, '\n'), err)
+	return std.machine(append(doc, '\n'), err)
 }
 
 // machine prints a JSON document for machines. Its bytes need not be canonical.
-func (io stdio) machine(doc []byte, err error) error {
+func (std stdio) machine(doc []byte, err error) error {
 	if err == nil {
-		_, err = bare(io.out).Write(inertJSON(doc))
+		_, err = bare(std.out).Write(inertJSON(doc))
 	}
 	return err
 }
 
 // machineOf prints a JSON document that is too large to be held.
-func (io stdio) machineOf(doc interface{ Write(io.Writer) error }) error {
-	w := &inertJSONWriter{to: bare(io.out)}
+func (std stdio) machineOf(doc interface{ Write(io.Writer) error }) error {
+	w := &inertJSONWriter{to: bare(std.out)}
 	if err := doc.Write(w); err != nil {
 		return err
 	}
@@ -485,7 +485,7 @@ func (p *lossyWriter) flush() {
 }
 
 // progress tells how far something is that takes longer than a second, how fast it is, and when it will be done if it goes on so.
-func progress(io stdio, what string) func(done, total int64) {
+func progress(std stdio, what string) func(done, total int64) {
 	begin, before := time.Now(), int64(0)
 	last := begin
 	return func(done, total int64) {
@@ -494,7 +494,7 @@ func progress(io stdio, what string) func(done, total int64) {
 		}
 		if before = done; time.Since(last) >= time.Second {
 			last = time.Now()
-			io.tell("%s", howFar(what, done, total, last.Sub(begin)))
+			std.tell("%s", howFar(what, done, total, last.Sub(begin)))
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"jurat/internal/test/must"
-	"jurat/internal/test/tokentest"
+	"jurat/internal/test/rig"
 )
 
 // TestJuratIsStatic: the built program needs no library of the system.
@@ -28,7 +28,7 @@ func TestJuratIsStatic(t *testing.T) {
 	defer self.Close()
 	libraries := must.Get(self.ImportedLibraries())(t)
 	must.Hold(t, os.Getenv("CGO_ENABLED") != "0" || len(libraries) == 0, "it needs %v", libraries)
-	helper := must.Get(elf.Open(tokentest.Program(t)))(t)
+	helper := must.Get(elf.Open(rig.TokenHelper(t)))(t)
 	defer helper.Close()
 	needed, err := helper.ImportedLibraries()
 	must.Hold(t, err == nil && len(needed) != 0, "jurat-pkcs11 needs %v, %v: so this test detects nothing", needed, err)
@@ -218,7 +218,7 @@ func inMemory(t *testing.T, pid int, text string) bool {
 // is killed meanwhile.
 func TestMachinesOnOneToken(t *testing.T) {
 	const callers, each = 3, 8
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	t.Setenv("JURAT_TOKEN_HELPER", soft.Helper(t))
 	list := machines(t, 2)
 	list[0].do("init", "--token", "pkcs11:token=house")

@@ -18,13 +18,13 @@ import (
 	"testing"
 
 	"jurat/internal/test/must"
-	"jurat/internal/test/tokentest"
+	"jurat/internal/test/rig"
 )
 
 // tokenHouse makes an installation whose authority, operator and agent have their keys on a token. before is put before the helper.
-func tokenHouse(t *testing.T, before ...string) (soft *tokentest.Token, data string) {
+func tokenHouse(t *testing.T, before ...string) (soft *rig.Token, data string) {
 	t.Helper()
-	soft = tokentest.New(t)
+	soft = rig.NewToken(t)
 	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(append(before, soft.Helper(t)), " "))
 	data = filepath.Join(t.TempDir(), "data")
 	doing(t, 0, "--data", data, "init", "--token", "pkcs11:token=house")
@@ -70,7 +70,7 @@ func TestTokenCommands(t *testing.T) {
 
 // TestOwnersToken: an owner signs with their own token.
 func TestOwnersToken(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	mine := "pkcs11:token=house;object=mine"
 	soft.Command(t, "generate", mine)
 	data := filepath.Join(t.TempDir(), "data")

@@ -48,51 +48,51 @@ type trialCmd struct {
 	settings *jury.Settings // of the jury that sits
 }
 
-func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *trialCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if err := c.readBaseline(); err != nil {
 		return err
 	}
 	switch {
 	case c.Schema != nil && *c.Schema == "card":
-		return io.document(subject.CardSchema, nil)
+		return std.document(subject.CardSchema, nil)
 	case c.Schema != nil:
-		return io.document(subject.ChatSchema, nil)
+		return std.document(subject.ChatSchema, nil)
 	case c.List && len(c.Cases) > 0:
 		return errors.New("--list takes no CASE")
 	case c.List:
-		return c.list(ctx, a, io)
+		return c.list(ctx, a, std)
 	case c.Outcome != "" && len(c.Cases) > 0:
 		return errors.New("--outcome takes no CASE")
 	case c.Outcome != "":
-		return c.outcome(ctx, a, io)
+		return c.outcome(ctx, a, std)
 	case c.Resume != "":
-		return c.resume(ctx, a, io)
+		return c.resume(ctx, a, std)
 	case c.Recorded != "" && len(c.Cases) > 0:
 		return errors.New("--recorded takes no CASE")
 	case len(c.Cases) == 0 && c.Recorded == "":
 		return hint(errors.New("expected CASE, --recorded, --resume, --outcome or --list"), "'jurat trial --help' says what a case is")
 	}
-	attempts, err := c.brought(ctx, a, io)
+	attempts, err := c.brought(ctx, a, std)
 	if err != nil {
 		return err
 	}
 	if c.Check {
-		return c.dryRun(io, attempts)
+		return c.dryRun(std, attempts)
 	}
-	ct, err := c.convene(io, attempts...)
+	ct, err := c.convene(std, attempts...)
 	if err != nil {
 		return err
 	}
-	ct.warn(io)
-	return c.conclude(io, attempts, c.holdAll(ctx, a, io, ct, attempts))
+	ct.warn(std)
+	return c.conclude(std, attempts, c.holdAll(ctx, a, std, ct, attempts))
 }
 
 // convene seats the jury, and refuses, before anything is recorded, what would be found wrong only later.
-func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
+func (c *trialCmd) convene(std stdio, attempts ...*attempt) (*court, error) {
 	if err := errors.Join(c.checkReports(), c.place(attempts)); err != nil {
 		return nil, err
 	}
-	ct, err := c.court(io)
+	ct, err := c.court(std)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 
 // try holds a trial, shows it, and leaves its case file. hold seats the jury with begin. What it waits for is said on said, of several at a
 // time with the name about.
-func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, at *attempt, said stdio, about string,
+func (c *trialCmd) try(ctx context.Context, a *app, std stdio, i *installation.Installation, at *attempt, said stdio, about string,
 	hold func(config trial.Config, begin func(to *trial.Config, seated trial.Config)) (*trial.Trial, error)) {
-	show := newTranscript(io.out, c.JSON || io.hushed())
+	show := newTranscript(std.out, c.JSON || std.hushed())
 	var w *waiting
 	at.began = time.Now()
 	at.trial, at.err = hold(trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks}, func(to *trial.Config, seated trial.Config) {
@@ -124,9 +124,9 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	}
 	c.ending.Lock() // what follows is done for one trial at a time
 	defer c.ending.Unlock()
-	catchUp(ctx, io, i)
+	catchUp(ctx, std, i)
 	if at.file, at.err = leave(ctx, i, at.trial.ID, at.out); at.err == nil {
-		at.err = c.show(io, show, at, a.again())
+		at.err = c.show(std, show, at, a.again())
 	}
 }
 
@@ -138,20 +138,20 @@ func interrupted(err error, partial *trial.Trial) error {
 		plural.Or(len(partial.Records), "is", "are"), partial.ID)
 }
 
-func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) error {
+func (c *trialCmd) show(std stdio, show *transcript, at *attempt, again string) error {
 	switch {
-	case !c.JSON && io.hushed() && c.several:
+	case !c.JSON && std.hushed() && c.several:
 		return nil // the summary has it
-	case !c.JSON && io.hushed():
-		return c.summary(io, []*attempt{at})
+	case !c.JSON && std.hushed():
+		return c.summary(std, []*attempt{at})
 	case !c.JSON:
 		return hint(show.conclusion(at.trial, at.file, again), "the trial is over, and its case file is %s", at.file)
 	}
 	if c.several {
-		return c.line(io, at)
+		return c.line(std, at)
 	}
-	err := io.json(at.trial.Result)
-	io.tellIf(err == nil, "%s: case file %s", at.trial.ID, at.file)
+	err := std.json(at.trial.Result)
+	std.tellIf(err == nil, "%s: case file %s", at.trial.ID, at.file)
 	return err
 }
 
@@ -174,14 +174,14 @@ func codeIf(bad, good bool) exitCode {
 // lastTrial stands for the trial without a verdict that began last.
 const lastTrial = "last"
 
-func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
+func (c *trialCmd) resume(ctx context.Context, a *app, std stdio) error {
 	at := new(attempt)
 	var given *subject.Case
 	if len(c.Cases) > 1 {
 		return errors.New("--resume goes on with one trial, and takes one CASE at most")
 	}
 	for _, at.name = range c.Cases {
-		list, err := c.load(ctx, io, at.name, false)
+		list, err := c.load(ctx, std, at.name, false)
 		several := refuse(len(list) > 1, "--resume goes on with one trial, and %s holds %d cases", at.name, len(list))
 		if err := cmp.Or(err, hint(several, "leave CASE out: the trial knows its case")); err != nil {
 			return err
@@ -190,7 +190,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 			return list[0].err
 		}
 	}
-	ct, err := c.convene(io, at)
+	ct, err := c.convene(std, at)
 	if err != nil {
 		return err
 	}
@@ -199,9 +199,9 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		c.try(ctx, a, io, i, at, io, "", func(config trial.Config, begin func(*trial.Config, trial.Config)) (*trial.Trial, error) {
+		c.try(ctx, a, std, i, at, std, "", func(config trial.Config, begin func(*trial.Config, trial.Config)) (*trial.Trial, error) {
 			t, err := trial.Resume(ctx, config, id, func(t *trial.Trial, config *trial.Config) error {
-				if err := c.accept(ctx, io, i, t, given); err != nil {
+				if err := c.accept(ctx, std, i, t, given); err != nil {
 					return err
 				}
 				at.on = cmp.Or(given, t.Case)
@@ -215,7 +215,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		})
 		return nil
 	})
-	return c.conclude(io, []*attempt{at}, err)
+	return c.conclude(std, []*attempt{at}, err)
 }
 
 // resumed is the id of the trial that goes on.
@@ -238,7 +238,7 @@ func (c *trialCmd) resumed(ctx context.Context, i *installation.Installation) (s
 }
 
 // accept finds that a trial's records are this installation's, and says what going on with it means.
-func (c *trialCmd) accept(ctx context.Context, io stdio, i *installation.Installation, t *trial.Trial, given *subject.Case) error {
+func (c *trialCmd) accept(ctx context.Context, std stdio, i *installation.Installation, t *trial.Trial, given *subject.Case) error {
 	if err := i.Vouch(ctx, t.Records...); err != nil {
 		return hint(fmt.Errorf("%s is not gone on with: %w", t.ID, err), "'jurat log fsck' examines the log")
 	}
@@ -246,14 +246,14 @@ func (c *trialCmd) accept(ctx context.Context, io stdio, i *installation.Install
 		return fmt.Errorf("%s is about other evidence (%s) than %s (%s)", t.ID, t.Case.Digest().Short(), c.Cases[0], given.Digest().Short())
 	}
 	if t.Over {
-		io.tell("%s has its verdict already; no juror is asked again", t.ID)
-		io.tell("hint: 'jurat trial --outcome %s' says what people decided on it", t.ID)
+		std.tell("%s has its verdict already; no juror is asked again", t.ID)
+		std.tell("hint: 'jurat trial --outcome %s' says what people decided on it", t.ID)
 		return nil
 	}
-	io.tell("going on with %s after %s; what is recorded is not asked for again", t.ID, plural.Of(len(t.Records), "act"))
+	std.tell("going on with %s after %s; what is recorded is not asked for again", t.ID, plural.Of(len(t.Records), "act"))
 	n, which := len(t.Waiting()), strings.Join(t.Waiting(), ", ")
-	io.tellIf(n == 1, "one answer is missing that had been asked for (%s): if that call was made, it is paid for twice", which)
-	io.tellIf(n > 1, "%s are missing that had been asked for (%s): as many calls as were made are paid for twice", plural.Of(n, "answer"), which)
+	std.tellIf(n == 1, "one answer is missing that had been asked for (%s): if that call was made, it is paid for twice", which)
+	std.tellIf(n > 1, "%s are missing that had been asked for (%s): as many calls as were made are paid for twice", plural.Of(n, "answer"), which)
 	return nil
 }
 
@@ -267,7 +267,7 @@ type unfinishedLine struct {
 	UnderWay  bool            `json:"underWay"`           // a process is at work on it
 }
 
-func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
+func (c *trialCmd) list(ctx context.Context, a *app, std stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		unfinished, err := trial.ListUnfinished(ctx, i.Ledger)
 		if err != nil {
@@ -288,11 +288,11 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			state := pick(locked, "under way", pick(u.Cancelled != nil, "cancelled", "broken off"))
 			t.row(u.ID, state, u.Acts, evidence.FormatTime(u.Submitted), evidence.FormatTime(u.Last), u.Case.Short())
 		}
-		return c.jsonFlag.list(io, lines, nil, &t, "every trial in the log has its verdict")
+		return c.jsonFlag.list(std, lines, nil, &t, "every trial in the log has its verdict")
 	})
 }
 
-func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
+func (c *trialCmd) outcome(ctx context.Context, a *app, std stdio) error {
 	if !strings.HasPrefix(c.Outcome, evidence.TrialPrefix) {
 		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and its page show it", evidence.TrialPrefix)
 	}
@@ -317,26 +317,26 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 			return hint(err, "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 		}
 		o := v.Outcome
-		err = c.answer(io, o, nil, func(p *printer) { p.text("", words.Outcome(o, words.English)) })
+		err = c.answer(std, o, nil, func(p *printer) { p.text("", words.Outcome(o, words.English)) })
 		code := codeIf(o.Failed(), o.Passed()) // which no longer needs a person's decision
 		if err == nil && code == 0 && result.Offline && o.By == jury.ByJury {
-			code, err = c.rulesCode(io)
+			code, err = c.rulesCode(std)
 		}
 		return cmp.Or(err, coded(code))
 	})
 }
 
 // rulesCode is the exit code of a safe_pass that rules gave and no person: 0 only where rules are said to be wanted.
-func (c *trialCmd) rulesCode(io stdio) (exitCode, error) {
-	ct, err := c.court(io)
+func (c *trialCmd) rulesCode(std stdio) (exitCode, error) {
+	ct, err := c.court(std)
 	if err != nil {
 		return 0, err
 	}
 	if ct.plan.Offline && !ct.plan.NoModel {
 		return 0, nil
 	}
-	io.tell("exit code 3 and not 0: rules sat, and no language model")
-	io.tell("hint: %s", howToGetAJury)
+	std.tell("exit code 3 and not 0: rules sat, and no language model")
+	std.tell("hint: %s", howToGetAJury)
 	return exitUndecided, nil
 }
 

@@ -30,21 +30,21 @@ type jsonFlag struct {
 }
 
 // answer prints a value as JSON, or else for people, unless getting it failed.
-func (f jsonFlag) answer(io stdio, value any, err error, people func(p *printer)) error {
+func (f jsonFlag) answer(std stdio, value any, err error, people func(p *printer)) error {
 	switch {
 	case err != nil:
 		return err
 	case f.JSON:
-		return io.json(value)
+		return std.json(value)
 	}
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	people(p)
 	return p.err
 }
 
 // list prints things as JSON, or else as a table, unless getting them failed; none stands for a table without rows.
-func (f jsonFlag) list(io stdio, things any, err error, t *table, none string) error {
-	return f.answer(io, things, err, func(p *printer) {
+func (f jsonFlag) list(std stdio, things any, err error, t *table, none string) error {
+	return f.answer(std, things, err, func(p *printer) {
 		if p.table(t); len(t.rows) == 0 && none != "" {
 			p.line("%s", none)
 		}
@@ -56,11 +56,11 @@ type tableFlags struct {
 	CSV  bool `name:"csv" xor:"form" help:"Print CSV. A cell that a spreadsheet would compute gets an apostrophe before it."`
 }
 
-func (f tableFlags) answer(io stdio, value any, err error, csv *docket.Table, people func(p *printer)) error {
+func (f tableFlags) answer(std stdio, value any, err error, csv *docket.Table, people func(p *printer)) error {
 	if f.CSV && err == nil {
-		return csv.WriteCSV(io.documents())
+		return csv.WriteCSV(std.documents())
 	}
-	return jsonFlag{f.JSON}.answer(io, value, err, people)
+	return jsonFlag{f.JSON}.answer(std, value, err, people)
 }
 
 type searchFlags struct {
@@ -97,35 +97,35 @@ type trialsCmd struct {
 	searchFlags
 }
 
-func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *trialsCmd) Run(ctx context.Context, a *app, std stdio) error {
 	values := c.values(sought{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror,
 		"model": c.Model, "submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort})
 	if len(c.Trials) > 0 {
-		return c.named(ctx, a, io, values)
+		return c.named(ctx, a, std, values)
 	}
 	q, err := find.ReadTrials(values.get)
 	if err != nil {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return a.indexed(ctx, io, i, q.NeedsIndex(), func(k *docket.Keeper, trials *trial.Index) error {
+		return a.indexed(ctx, std, i, q.NeedsIndex(), func(k *docket.Keeper, trials *trial.Index) error {
 			list, err := k.Trials(ctx, values.get, trials, &docket.Reader{})
-			return c.print(io, list, flagError(err))
+			return c.print(std, list, flagError(err))
 		})
 	})
 }
 
 // indexed does something with the index of words, if that is needed, and with that of trials.
-func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installation, words bool, do func(*docket.Keeper, *trial.Index) error) (err error) {
+func (a *app) indexed(ctx context.Context, std stdio, i *installation.Installation, words bool, do func(*docket.Keeper, *trial.Index) error) (err error) {
 	k := &docket.Keeper{Ledger: i.Ledger}
 	if words {
-		k, err = a.words(ctx, io, i)
+		k, err = a.words(ctx, std, i)
 	}
 	if err != nil {
 		return err
 	}
 	x := trial.NewIndex(i.Ledger, nil)
-	x.Progress = progress(io, "reading the trials of the log")
+	x.Progress = progress(std, "reading the trials of the log")
 	if err = x.Follow(ctx); err == nil {
 		err = do(k, x)
 	}
@@ -138,11 +138,11 @@ const (
 	workFile  = "work.db"
 )
 
-func (a *app) words(ctx context.Context, io stdio, i *installation.Installation) (*docket.Keeper, error) {
+func (a *app) words(ctx context.Context, std stdio, i *installation.Installation) (*docket.Keeper, error) {
 	k := &docket.Keeper{Ledger: i.Ledger, Path: filepath.Join(a.Data, indexFile)}
 	x, err := k.Open(ctx)
 	if err == nil {
-		err = x.Follow(ctx, progress(io, "records read into the index of words"))
+		err = x.Follow(ctx, progress(std, "records read into the index of words"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, k.Close())
@@ -158,12 +158,12 @@ func flagError(err error) error {
 	return hint(fmt.Errorf("--%s: %s", strings.ReplaceAll(field.Field, "_", "-"), field.Reason), "--help says what each flag takes")
 }
 
-func (c *trialsCmd) print(io stdio, list api.TrialList, err error) error {
+func (c *trialsCmd) print(std stdio, list api.TrialList, err error) error {
 	t := table{heads: []head{{name: "submitted", rank: 2}, {name: "outcome"}, {name: "verdict"}, {name: "score", right: true}, {name: "agent", rank: 3}, {name: "submitter", rank: 4}, {name: "trial", rank: 1}}}
 	for i := range list.Trials {
 		t.trial(&list.Trials[i])
 	}
-	return c.answer(io, list, err, docket.TrialTable(list.Trials), func(p *printer) {
+	return c.answer(std, list, err, docket.TrialTable(list.Trials), func(p *printer) {
 		p.table(&t)
 		p.line("%s%s%s", pick(list.Counts.AtMost, "at most ", ""), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
 		p.rest(list.Next, list.Index)
@@ -202,7 +202,7 @@ func minute(at string) string {
 	return strings.Replace(at[:len("2006-01-02T15:04")], "T", " ", 1)
 }
 
-func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters sought) error {
+func (c *trialsCmd) named(ctx context.Context, a *app, std stdio, filters sought) error {
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		if filters[name] != "" {
 			return fmt.Errorf("--%s: this is for lists, and not for trials that are named", strings.ReplaceAll(name, "_", "-"))
@@ -217,9 +217,9 @@ func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters sought)
 		case err != nil:
 			return err
 		case len(both) == 1:
-			return c.show(io, &both[0])
+			return c.show(std, &both[0])
 		}
-		return c.compare(io, docket.Compare(both[0], both[1]))
+		return c.compare(std, docket.Compare(both[0], both[1]))
 	})
 }
 
@@ -280,15 +280,15 @@ func (p *printer) findings(title string, list []api.TrialFinding) {
 	}
 }
 
-func (c *trialsCmd) show(io stdio, s *api.TrialSheet) error {
-	return c.answer(io, s, nil, docket.SeatTable(s), func(p *printer) {
+func (c *trialsCmd) show(std stdio, s *api.TrialSheet) error {
+	return c.answer(std, s, nil, docket.SeatTable(s), func(p *printer) {
 		p.sheet(s)
 		p.findings("Findings", s.Findings)
 	})
 }
 
-func (c *trialsCmd) compare(io stdio, both api.TrialComparison) error {
-	return jsonFlag{c.JSON}.answer(io, both, nil, func(p *printer) {
+func (c *trialsCmd) compare(std stdio, both api.TrialComparison) error {
+	return jsonFlag{c.JSON}.answer(std, both, nil, func(p *printer) {
 		p.sheet(&both.A)
 		p.line("")
 		p.sheet(&both.B)
@@ -316,7 +316,7 @@ type reputationCmd struct {
 	Out string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
 }
 
-func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *reputationCmd) Run(ctx context.Context, a *app, std stdio) error {
 	policy, err := c.policy()
 	if err := cmp.Or(err, c.checkFlags()); err != nil {
 		return err
@@ -329,10 +329,10 @@ func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	config := reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o}
 	if c.Log != "" {
-		return c.fromServer(ctx, io, config)
+		return c.fromServer(ctx, std, config)
 	}
 	if len(c.Files) > 0 {
-		return c.fromFiles(ctx, io, config)
+		return c.fromFiles(ctx, std, config)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		if config.Options.Trust == nil {
@@ -340,7 +340,7 @@ func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 				return err
 			}
 		}
-		return c.fromLog(ctx, i, io, config)
+		return c.fromLog(ctx, i, std, config)
 	})
 }
 
@@ -366,7 +366,7 @@ func gatherer(config reputation.Config) (*reputation.Gatherer, error) {
 		"--trust brings a trust file with the agent's key ('jurat trust' writes it), and --ca names the CA that certified it")
 }
 
-func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputation.Config) error {
+func (c *reputationCmd) fromFiles(ctx context.Context, std stdio, config reputation.Config) error {
 	g, err := gatherer(config)
 	if err == nil && c.Entries != "" {
 		err = c.entries(g)
@@ -374,7 +374,7 @@ func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputati
 	if err != nil {
 		return err
 	}
-	told := progress(io, "files verified")
+	told := progress(std, "files verified")
 	for n, name := range c.Files {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -387,10 +387,10 @@ func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputati
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		io.tellIf(lies(report), "%s: refuted; what of it is not proved does not count ('jurat verify' says why)", name)
+		std.tellIf(lies(report), "%s: refuted; what of it is not proved does not count ('jurat verify' says why)", name)
 		told(int64(n+1), int64(len(c.Files)))
 	}
-	return c.tell(io, g)
+	return c.tell(std, g)
 }
 
 // lies reports whether something is refuted beside chains. Of a chain that several agents share, --out writes the records of one, so it is never whole.
@@ -414,12 +414,12 @@ func (c *reputationCmd) entries(g *reputation.Gatherer) error {
 	return nil
 }
 
-func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installation, io stdio, config reputation.Config) error {
+func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installation, std stdio, config reputation.Config) error {
 	g, err := gatherer(config)
 	if err != nil {
 		return err
 	}
-	take, err := c.taking(io, g)
+	take, err := c.taking(std, g)
 	if err != nil {
 		return err
 	}
@@ -431,7 +431,7 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 		return noSuchAgent(c.Agent)
 	}
 	g.Log(fact)
-	return c.tell(io, g)
+	return c.tell(std, g)
 }
 
 func noSuchAgent(name string) error {
@@ -444,7 +444,7 @@ func unknownAgent(err error) error {
 }
 
 // fromServer asks another machine's log, for entries and files as of one checkpoint: what is sealed meanwhile would look like a missing judgment.
-func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputation.Config) error {
+func (c *reputationCmd) fromServer(ctx context.Context, std stdio, config reputation.Config) error {
 	log, err := openRemote(c.Log, c.Trust, c.tokenFlag)
 	if err != nil {
 		return err
@@ -462,7 +462,7 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 	if err != nil {
 		return err
 	}
-	take, err := c.taking(io, g)
+	take, err := c.taking(std, g)
 	if err != nil {
 		return err
 	}
@@ -478,20 +478,20 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 			return err
 		}
 	}
-	entries := log.lines(ctx, head, progress(io, "entries of the log"))
+	entries := log.lines(ctx, head, progress(std, "entries of the log"))
 	defer entries.Close()
 	if err := g.Entries(signed, entries); err != nil {
 		return err
 	}
-	return c.tell(io, g)
+	return c.tell(std, g)
 }
 
 // taking returns what has files count, and keeps them for a stranger if --out names a folder.
-func (c *reputationCmd) taking(io stdio, g *reputation.Gatherer) (take func(docket.ConductFile) error, err error) {
+func (c *reputationCmd) taking(std stdio, g *reputation.Gatherer) (take func(docket.ConductFile) error, err error) {
 	if c.Out != "" {
 		err = os.Mkdir(c.Out, 0o750)
 	}
-	told, files := progress(io, "files verified"), int64(0)
+	told, files := progress(std, "files verified"), int64(0)
 	return func(f docket.ConductFile) error {
 		g.Bundle(f.Bundle)
 		files++
@@ -506,28 +506,28 @@ func (c *reputationCmd) taking(io stdio, g *reputation.Gatherer) (take func(dock
 	}, err
 }
 
-func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
+func (c *reputationCmd) tell(std stdio, g *reputation.Gatherer) error {
 	if c.Facts {
 		doc, err := fileOf(g.Facts())
 		if err != nil {
 			return err
 		}
-		return io.line("%s", doc)
+		return std.line("%s", doc)
 	}
 	v, err := g.View()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		err = io.print(v, nil)
+		err = std.print(v, nil)
 	} else {
-		err = c.describe(io, v)
+		err = c.describe(std, v)
 	}
 	return cmp.Or(err, coded(codeOf(v.Outcome)))
 }
 
-func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
-	p := newPrinter(io.out)
+func (c *reputationCmd) describe(std stdio, v *reputation.View) error {
+	p := newPrinter(std.out)
 	p.line("%s, as of %s", p.bold(inert(v.Identity.Name)), v.At)
 	p.text("  ", whoseKeys(v))
 	for i := range v.Classes {

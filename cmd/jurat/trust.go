@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/jsonform"
 	"jurat/evidence/operator"
 	"jurat/internal/court/card"
 	"jurat/internal/kit/fault"
-	"jurat/internal/kit/jsonform"
 	"jurat/internal/kit/plural"
 	"jurat/internal/log/eutrust"
 	"jurat/internal/log/installation"
@@ -47,29 +47,29 @@ type trustOwnCmd struct {
 	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out these roles' keys: the CA alone vouches. Ended and paired keys stay."`
 }
 
-func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *trustOwnCmd) Run(ctx context.Context, a *app, std stdio) error {
 	switch {
 	case len(c.Files) > 0 && (c.CA != "" || c.With != ""):
 		return errors.New("--ca and --with go without a file as argument")
 	case c.Join:
-		return joinTrust(io, c.Files)
+		return joinTrust(std, c.Files)
 	case len(c.Files) > 1:
 		return errors.New("one trust file is explained at a time; --join joins several")
 	case len(c.Files) == 1:
-		return explainTrust(io, c.Files[0], words.Lang(c.Lang))
+		return explainTrust(std, c.Files[0], words.Lang(c.Lang))
 	case c.CA != "":
-		return c.withCA(io)
+		return c.withCA(std)
 	}
 	if len(c.Role) > 0 || c.Custody != "" || c.With != "" || c.Name != "" || c.CAAlone {
 		return errors.New("--name, --role, --custody, --ca-alone and --with go with --ca FILE")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		file, err := i.Trust(ctx)
-		return printTrust(file, err, io)
+		return printTrust(file, err, std)
 	})
 }
 
-func (c *trustOwnCmd) withCA(io stdio) error {
+func (c *trustOwnCmd) withCA(std stdio) error {
 	if len(c.Role) == 0 || c.Custody == "" {
 		return errors.New("--ca: want --role, for whose keys the CA vouches, and --custody owner or operator, for who keeps them")
 	}
@@ -88,10 +88,10 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	if c.CAAlone {
 		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k trust.Key) bool { return slices.Contains(listed, k.KeyID) })
 	} else if len(listed) > 0 {
-		io.tell("the trust file lists %s of these roles, and believes them even if the CA revokes them: --ca-alone leaves them out.", plural.Of(len(listed), "key"))
+		std.tell("the trust file lists %s of these roles, and believes them even if the CA revokes them: --ca-alone leaves them out.", plural.Of(len(listed), "key"))
 	}
 	file, err = file.Prepared()
-	return printTrust(file, err, io)
+	return printTrust(file, err, std)
 }
 
 func trustWith(name string) (*trust.Trust, error) {
@@ -117,15 +117,15 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 	return ids
 }
 
-func printTrust(file *trust.Trust, err error, io stdio) error {
+func printTrust(file *trust.Trust, err error, std stdio) error {
 	if err != nil {
 		return err
 	}
 	fingerprint, err := file.Fingerprint()
-	if err := io.print(file, err); err != nil {
+	if err := std.print(file, err); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
+	_, err = fmt.Fprintf(std.err, "jurat: fingerprint %s\n", fingerprint)
 	return err
 }
 
@@ -143,7 +143,7 @@ func readOneCertificate(file string) (*x509.Certificate, error) {
 	})
 }
 
-func joinTrust(io stdio, names []string) error {
+func joinTrust(std stdio, names []string) error {
 	if len(names) < 2 {
 		return hint(errors.New("one trust file needs no joining"), "jurat trust --join OURS.json THEIRS.json")
 	}
@@ -156,7 +156,7 @@ func joinTrust(io stdio, names []string) error {
 		files = append(files, file)
 	}
 	all, err := trust.Join(files...)
-	return printTrust(all, err, io)
+	return printTrust(all, err, std)
 }
 
 type trustEUCmd struct {
@@ -171,9 +171,9 @@ type trustEUCmd struct {
 	Check        string    `xor:"what" placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
 }
 
-func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
+func (c *trustEUCmd) Run(ctx context.Context, std stdio) error {
 	if c.Check != "" {
-		return c.check(io)
+		return c.check(std)
 	}
 	if c.OJ == "" {
 		return errors.New("--oj: no file has the certificates of the Official Journal")
@@ -187,19 +187,19 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	if c.Fetch {
-		if err := c.fetch(ctx, io, journal); err != nil {
+		if err := c.fetch(ctx, std, journal); err != nil {
 			return err
 		}
 	}
-	derived, err := c.derive(eutrust.Options{Journal: journal, Territories: c.Territory, GrantedSince: c.GrantedSince.UTC()}, io)
+	derived, err := c.derive(eutrust.Options{Journal: journal, Territories: c.Territory, GrantedSince: c.GrantedSince.UTC()}, std)
 	if err != nil {
 		return err
 	}
 	derived.Into(file)
-	return printTrust(file, nil, io)
+	return printTrust(file, nil, std)
 }
 
-func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived, error) {
+func (c *trustEUCmd) derive(options eutrust.Options, std stdio) (*eutrust.Derived, error) {
 	files, err := eutrust.Read(os.DirFS(c.Lists))
 	if err != nil {
 		return nil, err
@@ -209,12 +209,12 @@ func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived
 		return nil, err
 	}
 	derived.Notes = append(derived.Notes, derived.Overdue(time.Now())...)
-	return derived, tellAll(io, "", derived.Notes)
+	return derived, tellAll(std, "", derived.Notes)
 }
 
-func tellAll(io stdio, name string, list []string) error {
+func tellAll(std stdio, name string, list []string) error {
 	for _, text := range list {
-		if _, err := fmt.Fprintf(io.err, "jurat: %s%s\n", name, oneLine(errors.New(text))); err != nil {
+		if _, err := fmt.Fprintf(std.err, "jurat: %s%s\n", name, oneLine(errors.New(text))); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func tellAll(io stdio, name string, list []string) error {
 }
 
 // check derives again what a trust file says that it was derived from.
-func (c *trustEUCmd) check(io stdio) error {
+func (c *trustEUCmd) check(std stdio) error {
 	file, err := readTrust("--check", c.Check)
 	if err != nil {
 		return err
@@ -237,14 +237,14 @@ func (c *trustEUCmd) check(io stdio) error {
 	if err := c.sameJournal(file.Lists.Journal); err != nil {
 		return err
 	}
-	derived, err := c.derive(options, io)
+	derived, err := c.derive(options, std)
 	if err != nil {
 		return err
 	}
 	if differences := derived.Check(file); len(differences) > 0 {
-		return closing(exitCode(exitBad), tellAll(io, c.Check+": ", differences))
+		return closing(exitCode(exitBad), tellAll(std, c.Check+": ", differences))
 	}
-	return io.line("%s: the lists say the same", c.Check)
+	return std.line("%s: the lists say the same", c.Check)
 }
 
 // sameJournal compares the certificates that the trust file began with to those that the reader has, if any.
@@ -264,13 +264,13 @@ func (c *trustEUCmd) sameJournal(said []evidence.Digest) error {
 	return nil
 }
 
-func (c *trustEUCmd) fetch(ctx context.Context, io stdio, journal [][sha256.Size]byte) error {
+func (c *trustEUCmd) fetch(ctx context.Context, std stdio, journal [][sha256.Size]byte) error {
 	fetcher := eutrust.Fetcher{Journal: journal, Folder: c.Lists, ListOfLists: c.From, Territories: c.Territory,
-		Note: func(text string) { fmt.Fprintf(io.err, "jurat: %s\n", strings.ToValidUTF8(text, "?")) }}
+		Note: func(text string) { fmt.Fprintf(std.err, "jurat: %s\n", strings.ToValidUTF8(text, "?")) }}
 	return fetcher.Fetch(ctx)
 }
 
-func explainTrust(io stdio, name string, lang words.Lang) error {
+func explainTrust(std stdio, name string, lang words.Lang) error {
 	file, err := readTrust("trust file", name)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func explainTrust(io stdio, name string, lang words.Lang) error {
 	if err != nil {
 		return err
 	}
-	e := explainer{newPrinter(io.out), lang}
+	e := explainer{newPrinter(std.out), lang}
 	e.p.line("%s: %s", e.p.bold(name), fingerprint)
 	for i := range file.Keys {
 		e.key(&file.Keys[i])
@@ -400,14 +400,14 @@ type cardCmd struct {
 	whenWhyFlags
 }
 
-func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *cardCmd) Run(ctx context.Context, a *app, std stdio) error {
 	if c.Of != "" {
-		return c.log(ctx, a, io)
+		return c.log(ctx, a, std)
 	}
 	if c.Reason != "" || c.By != "" {
 		return errors.New("--reason and --by go with --of")
 	}
-	read, err := readCard(io.in, c.Card)
+	read, err := readCard(std.in, c.Card)
 	if err != nil {
 		return err
 	}
@@ -426,10 +426,10 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Card, err)
 	}
-	if err := c.answer(io, found, nil, func(p *printer) { p.card(c.Card, found) }); err != nil {
+	if err := c.answer(std, found, nil, func(p *printer) { p.card(c.Card, found) }); err != nil {
 		return err
 	}
-	io.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the log's operator writes one with 'jurat trust'")
+	std.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the log's operator writes one with 'jurat trust'")
 	return coded(codeOf(found.Outcome))
 }
 
@@ -472,11 +472,11 @@ func (p *printer) card(file string, r *card.Report) {
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
 }
 
-func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
+func (c *cardCmd) log(ctx context.Context, a *app, std stdio) error {
 	if c.Trust != "" || !c.At.IsZero() || c.Events != "" || c.JSON {
 		return errors.New("--trust, --at, --events and --json do not go with --of")
 	}
-	read, digest, err := cardAndDigest(io, c.Card)
+	read, digest, err := cardAndDigest(std, c.Card)
 	if err != nil {
 		return err
 	}
@@ -486,12 +486,12 @@ func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
-		return io.lineUnless(i.Keys.SetCard(ctx, c.Role, c.Of, fits, digest, why), "%s", digest)
+		return std.lineUnless(i.Keys.SetCard(ctx, c.Role, c.Of, fits, digest, why), "%s", digest)
 	})
 }
 
-func cardAndDigest(io stdio, file string) (*card.Card, evidence.Digest, error) {
-	read, err := readCard(io.in, file)
+func cardAndDigest(std stdio, file string) (*card.Card, evidence.Digest, error) {
+	read, err := readCard(std.in, file)
 	if err != nil {
 		return nil, evidence.Digest{}, err
 	}
@@ -501,11 +501,11 @@ func cardAndDigest(io stdio, file string) (*card.Card, evidence.Digest, error) {
 }
 
 // addCard gives the card in a file to the first of an actor's keys, if a file is named.
-func addCard(io stdio, file string, role evidence.Role, name string, owned []keys.OwnerKey) error {
+func addCard(std stdio, file string, role evidence.Role, name string, owned []keys.OwnerKey) error {
 	if file == "" {
 		return nil
 	}
-	read, digest, err := cardAndDigest(io, file)
+	read, digest, err := cardAndDigest(std, file)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ import (
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/listtest"
 	"jurat/internal/test/must"
-	"jurat/internal/test/tokentest"
+	"jurat/internal/test/rig"
 	"jurat/verify/eulist"
 	"jurat/verify/trust"
 )
@@ -260,7 +260,7 @@ func onToken(t *testing.T, program, uri string) crypto.Signer {
 // the agent's are on a token. The owner signs, a qualified authority stamps, and a reader verifies from the trusted lists and the CA on.
 func TestTrustPath(t *testing.T) {
 	p, portal := newQualifiedProvider(t), &portalAsked{}
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	t.Setenv("JURAT_TOKEN_HELPER", soft.Helper(t))
 	const mine = "pkcs11:token=house;object=mia"
 	public := written(t, soft.Command(t, "generate", mine))

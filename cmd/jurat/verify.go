@@ -17,7 +17,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/kit/fault"
 	"jurat/internal/kit/plural"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/web/server"
 	"jurat/internal/web/words"
 	"jurat/verify"
@@ -40,7 +40,7 @@ type verifyCmd struct {
 	Entries     string `help:"All entries that your checkpoint covers (without one, the file's): is anything of the file's chains missing?" placeholder:"FILE"`
 }
 
-func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
+func (c *verifyCmd) Run(ctx context.Context, std stdio) error {
 	b := c.bring()
 	defer b.close()
 	b.Before, b.Checkpoint, b.Consistency = c.Before, b.open("--checkpoint", c.Checkpoint), b.open("--consistency", c.Consistency)
@@ -58,27 +58,27 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	o.Together = verify.NewTogether(o)
 	var open []*verify.Report // that others of the files may prove
 	for _, file := range c.Files {
-		r, code, err := c.one(ctx, io, file, o)
+		r, code, err := c.one(ctx, std, file, o)
 		if ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
 		}
 		if err != nil {
-			code = exitCode(report(io, err))
+			code = exitCode(report(std, err))
 		}
 		if r != nil && r.OpenAlone(o.Require...) {
 			open, code = append(open, r), 0
 		}
 		worst = worse(worst, code)
 	}
-	together, err := c.together(io, o.Together.Reports(), open)
+	together, err := c.together(std, o.Together.Reports(), open)
 	if err != nil {
 		return err
 	}
 	worst = worse(worst, together)
-	if err := c.exchanges(io, o.Together.Exchanges()); err != nil {
+	if err := c.exchanges(std, o.Together.Exchanges()); err != nil {
 		return err
 	}
-	io.tellIf(o.Trust == nil && worst != exitCannot, "hint: nothing can be proved without --trust FILE; the log's operator writes one with 'jurat trust'")
+	std.tellIf(o.Trust == nil && worst != exitCannot, "hint: nothing can be proved without --trust FILE; the log's operator writes one with 'jurat trust'")
 	return coded(worst)
 }
 
@@ -145,10 +145,10 @@ func (c *verifyCmd) policy(o *verify.Options) error {
 }
 
 // together prints the joint report on the files of each log. It returns the exit code of these reports and of the files that alone leave something open.
-func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, error) {
+func (c *verifyCmd) together(std stdio, joint, open []*verify.Report) (exitCode, error) {
 	worst := exitCode(0)
 	for _, r := range joint {
-		if err := c.print(io, "together, "+plural.Of(r.Records, "record"), r, new(apartTexts)); err != nil {
+		if err := c.print(std, "together, "+plural.Of(r.Records, "record"), r, new(apartTexts)); err != nil {
 			return 0, err
 		}
 		worst = worse(worst, codeOf(r.Outcome))
@@ -165,14 +165,14 @@ func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, 
 }
 
 // exchanges prints what the files show together of exchanges between agents. It changes no exit code.
-func (c *verifyCmd) exchanges(io stdio, r *verify.Exchanges) error {
+func (c *verifyCmd) exchanges(std stdio, r *verify.Exchanges) error {
 	if r == nil {
 		return nil
 	}
 	if c.JSON {
-		return io.machineOf(r)
+		return std.machineOf(r)
 	}
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	p.line("%s", p.bold("Exchanges between agents, by what both sides recorded:"))
 	for _, line := range words.Exchanges(words.English, r, "") {
 		p.text("  ", inert(line))
@@ -193,7 +193,7 @@ func severity(code exitCode) int {
 	return map[exitCode]int{0: 0, exitUndecided: 1, exitCannot: 2, exitBad: 3}[code]
 }
 
-func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Options) (*verify.Report, exitCode, error) {
+func (c *verifyCmd) one(ctx context.Context, std stdio, name string, o verify.Options) (*verify.Report, exitCode, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, 0, err
@@ -201,18 +201,18 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 	defer file.Close()
 	apart := new(apartTexts)
 	o.Each = apart.see
-	r, err := verify.Read(watch(ctx, io, file), o)
+	r, err := verify.Read(watch(ctx, std, file), o)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	return r, codeOf(r.Outcome), c.print(io, name, r, apart)
+	return r, codeOf(r.Outcome), c.print(std, name, r, apart)
 }
 
-func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartTexts) error {
+func (c *verifyCmd) print(std stdio, file string, r *verify.Report, apart *apartTexts) error {
 	if c.JSON {
-		return io.machineOf(r)
+		return std.machineOf(r)
 	}
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	p.line("%s: %s", p.bold(file), describe(r))
 	view := words.ViewOf(words.English, r)
 	p.text("  ", view.Rests)
@@ -319,7 +319,7 @@ type explainCmd struct {
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 
-func (c *explainCmd) Run(io stdio) error {
+func (c *explainCmd) Run(std stdio) error {
 	if c.Origin != "" {
 		var err error
 		if c.Origin, err = server.ParseOrigin(c.Origin); err != nil {
@@ -340,9 +340,9 @@ func (c *explainCmd) Run(io stdio) error {
 		return hint(fmt.Errorf("%s: %w", c.File, err), "the file is damaged, so nothing can be stated from it; 'jurat verify' says more")
 	}
 	if o.Trust == nil {
-		defer fmt.Fprintln(io.err, "jurat: hint: nothing can be stated as proved without --trust FILE")
+		defer fmt.Fprintln(std.err, "jurat: hint: nothing can be stated as proved without --trust FILE")
 	}
-	p := newPrinter(io.out)
+	p := newPrinter(std.out)
 	if c.WhoSaid != nil {
 		return p.whoSaid(records, r.Answers(), *c.WhoSaid)
 	}
@@ -487,7 +487,7 @@ func withWords(records []*evidence.Record) []*evidence.Record {
 }
 
 func wordsOf(r *evidence.Record, o *evidence.Observed, read observed.Reading) *evidence.Record {
-	said, _ := observe.Project(observe.CallOf(o, read.Request, read.Response)) // where it cannot be read, the bytes are looked through
+	said, _ := traffic.Project(traffic.CallOf(o, read.Request, read.Response)) // where it cannot be read, the bytes are looked through
 	made := *r
 	p := &made.Payload
 	p.SealedApart = slices.Clone(p.SealedApart)

@@ -19,7 +19,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/kit/jsonform"
+	"jurat/evidence/jsonform"
 )
 
 // maxBody limits the response, to many times the longest answer that models write.

@@ -193,7 +193,7 @@ const (
 	schemaOnlyInWords
 )
 
-// protocols are those of all vendors, by the name that package config gives each. compatible speaks OpenAI's Chat Completions; its base URL is
+// protocols are those of all vendors, by the name that package panel gives each. compatible speaks OpenAI's Chat Completions; its base URL is
 // the part before /chat/completions.
 var protocols = map[string]protocol{"openai": openAI, "anthropic": anthropic, "gemini": gemini, "compatible": compatible}
 

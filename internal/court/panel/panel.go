@@ -1,5 +1,3 @@
-// Package panel seats a jury by a plan: it connects each model through its vendor's adapter, and enforces the limits
-// on time, rate and cost.
 package panel
 
 import (
@@ -16,7 +14,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"jurat/evidence"
-	"jurat/internal/court/config"
 	"jurat/internal/court/juror"
 	"jurat/internal/court/juror/model"
 	"jurat/internal/court/juror/rules"
@@ -28,14 +25,14 @@ import (
 // A Panel is a jury that can sit in any number of trials at the same time. The vendors' rate limits apply to all of
 // them together, cost and deadlines to each trial.
 type Panel struct {
-	plan     *config.Plan
+	plan     *Plan
 	settings jury.Settings
 	seats    []*seated
 	judge    *seated // nil: no judge
 }
 
 type seated struct {
-	*config.Chair
+	*Chair
 	model llm.Model // nil: rules or an empty seat
 }
 
@@ -44,7 +41,7 @@ const maxIdle = 256
 
 // New seats a jury. If client is nil, it uses one that keeps connections. It calls no model. It returns an error if a
 // model has no price although there is a ceiling on cost, or has invalid settings.
-func New(plan *config.Plan, client *http.Client) (*Panel, error) {
+func New(plan *Plan, client *http.Client) (*Panel, error) {
 	if client == nil { // Go's default keeps two connections to a server, so with a thousand trials nearly every call would open a new one
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // no limit over all servers
@@ -54,7 +51,7 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
 	if plan.Offline {
 		all := rules.OfflinePanel(nil)
-		rule := &seated{Chair: &config.Chair{Member: config.Member{Provider: config.Rules}}}
+		rule := &seated{Chair: &Chair{Member: Member{Provider: Rules}}}
 		p.settings.Seats, p.seats = all.Seats, slices.Repeat([]*seated{rule}, len(all.Seats))
 		if plan.Method == jury.FinalJudge {
 			p.settings.Judge, p.judge = &all.JudgeSeat, rule
@@ -114,8 +111,8 @@ func (p *Panel) AsOf(s jury.Settings, now time.Time) jury.Settings {
 // accounts holds the rate limiter of each provider account. Seats with the same account share it.
 type accounts map[string]*rate.Limiter
 
-func (a accounts) take(c *config.Chair, client *http.Client) (*seated, error) {
-	if c.Provider == config.Rules || c.Missing != nil {
+func (a accounts) take(c *Chair, client *http.Client) (*seated, error) {
+	if c.Provider == Rules || c.Missing != nil {
 		return &seated{Chair: c}, nil
 	}
 	m, err := llm.New(string(c.Provider), llm.Config{BaseURL: c.BaseURL, Key: c.Secret, Settings: settingsOf(c), HTTP: client})
@@ -133,13 +130,13 @@ func (a accounts) take(c *config.Chair, client *http.Client) (*seated, error) {
 	return &seated{Chair: c, model: llm.Patient(m, patience)}, nil
 }
 
-func settingsOf(c *config.Chair) llm.Settings {
+func settingsOf(c *Chair) llm.Settings {
 	return llm.Settings{Model: c.Model, Temperature: c.Temperature, TopP: c.TopP, Seed: c.Seed, MaxTokens: c.MaxTokens}
 }
 
 // seat describes the chair for a trial's records. It leaves out the key and where the key was found.
 func (s *seated) seat() (jury.Seat, error) {
-	if s.Provider == config.Rules {
+	if s.Provider == Rules {
 		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: rules.Provider, Model: rules.Model,
 			Parameters: jsontext.Value("{}"), Template: rules.Digest()}, nil
 	}
@@ -180,7 +177,7 @@ func (p *Panel) Sit(on *subject.Case, spent int64) (jurors []jury.Juror, judge j
 // member fills a chair: with a model, or with the given rules if it is for rules.
 func (p *Panel) member(c *seated, on *subject.Case, rule jury.Juror, purse *llm.Purse) jury.Juror {
 	switch {
-	case c.Provider == config.Rules:
+	case c.Provider == Rules:
 		return rule
 	case c.model == nil:
 		return absent{c.Missing}
@@ -214,7 +211,7 @@ func (a absent) Answer(context.Context, jury.Brief) (jury.Answer, error) { retur
 
 // An Outlook is a forecast of a trial. It is made without asking any model.
 type Outlook struct {
-	Jurors   config.Kind   `json:"jurors"`
+	Jurors   Kind          `json:"jurors"`
 	Why      string        `json:"why"`
 	NoModel  bool          `json:"noModel"` // no language model would sit, only because keys are missing: no safe_pass would count
 	Case     string        `json:"case"`    // digest of the evidence
@@ -222,7 +219,7 @@ type Outlook struct {
 	Seats    []SeatOutlook `json:"seats"`
 	Judge    *SeatOutlook  `json:"judge,omitzero"`
 
-	Panel         config.Care      `json:"panel,omitzero"`       // of language models; "": rules
+	Panel         Care             `json:"panel,omitzero"`       // of language models; "": rules
 	SameVendor    []string         `json:"sameVendor,omitempty"` // jurors, and the judge, of a vendor that also made the accused's model
 	Unbound       []string         `json:"unbound,omitempty"`    // jurors whose weights do not say on which model and template they were measured
 	Method        jury.Method      `json:"method"`
@@ -232,32 +229,32 @@ type Outlook struct {
 	Shortening    *jury.Shortening `json:"shortening,omitzero"`
 	Shortened     bool             `json:"shortened"` // the evidence is above the limit
 
-	Lowest    Bill       `json:"lowest"`            // the shortest possible discussion, short answers, every call succeeds at once
-	Highest   Bill       `json:"highest"`           // every round, answers of the maximum length, each at the last attempt
-	Choices   []Choice   `json:"choices,omitempty"` // what this trial would cost with this panel and others
-	Ceiling   int64      `json:"ceilingMicroUSD,omitzero"`
-	Prices    PricesNote `json:"prices"`
-	Unpriced  []string   `json:"unpriced,omitempty"` // models whose calls the bills leave out
-	Deadlines Deadlines  `json:"deadlines"`
-	Degraded  bool       `json:"degraded"`          // a seat is empty from the beginning
-	Endings   []string   `json:"endings,omitempty"` // models that their vendors have ended, or end within 90 days
+	Lowest    Bill            `json:"lowest"`            // the shortest possible discussion, short answers, every call succeeds at once
+	Highest   Bill            `json:"highest"`           // every round, answers of the maximum length, each at the last attempt
+	Choices   []Choice        `json:"choices,omitempty"` // what this trial would cost with this panel and others
+	Ceiling   int64           `json:"ceilingMicroUSD,omitzero"`
+	Prices    PricesNote      `json:"prices"`
+	Unpriced  []string        `json:"unpriced,omitempty"` // models whose calls the bills leave out
+	Deadlines DeadlineOutlook `json:"deadlines"`
+	Degraded  bool            `json:"degraded"`          // a seat is empty from the beginning
+	Endings   []string        `json:"endings,omitempty"` // models that their vendors have ended, or end within 90 days
 }
 
 // A SeatOutlook describes who would take a seat, and the first question.
 type SeatOutlook struct {
-	ID         string          `json:"id"`
-	Role       string          `json:"role"`
-	Provider   config.Provider `json:"provider"`
-	Model      string          `json:"model"`
-	Parameters jsontext.Value  `json:"parameters"`
-	Key        string          `json:"key,omitzero"`       // where the key was found; never the key itself
-	Missing    string          `json:"missing,omitzero"`   // why the seat would be empty
-	InPlaceOf  string          `json:"inPlaceOf,omitzero"` // the member that a substitute replaces
-	Price      *llm.Price      `json:"price,omitzero"`
-	Timeout    string          `json:"timeout,omitzero"`
-	Attempts   int             `json:"attempts,omitzero"`
-	PerMinute  float64         `json:"requestsPerMinute,omitzero"`
-	Prompt     *PromptOutlook  `json:"prompt,omitzero"`
+	ID         string         `json:"id"`
+	Role       string         `json:"role"`
+	Provider   Provider       `json:"provider"`
+	Model      string         `json:"model"`
+	Parameters jsontext.Value `json:"parameters"`
+	Key        string         `json:"key,omitzero"`       // where the key was found; never the key itself
+	Missing    string         `json:"missing,omitzero"`   // why the seat would be empty
+	InPlaceOf  string         `json:"inPlaceOf,omitzero"` // the member that a substitute replaces
+	Price      *llm.Price     `json:"price,omitzero"`
+	Timeout    string         `json:"timeout,omitzero"`
+	Attempts   int            `json:"attempts,omitzero"`
+	PerMinute  float64        `json:"requestsPerMinute,omitzero"`
+	Prompt     *PromptOutlook `json:"prompt,omitzero"`
 }
 
 // A PromptOutlook is the first prompt of a seat. The boundary and the codes in it differ in each trial.
@@ -270,8 +267,8 @@ type PromptOutlook struct {
 	Message      string `json:"message,omitzero"`
 }
 
-// Deadlines are the time limits; "" means no limit.
-type Deadlines struct {
+// DeadlineOutlook says the time limits; "" means no limit.
+type DeadlineOutlook struct {
 	Phase   string `json:"phase"`
 	Trial   string `json:"trial,omitzero"`
 	Longest string `json:"longest"` // the longest time of a trial, without sealing
@@ -287,7 +284,7 @@ type PricesNote struct {
 // Look forecasts a trial of this case, with the prompts if whole is set. It returns an error if no prompt can be made of the case.
 func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 	plan := p.plan
-	o := &Outlook{Jurors: config.LLM, Why: plan.Why, NoModel: plan.NoModel, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,
+	o := &Outlook{Jurors: LLM, Why: plan.Why, NoModel: plan.NoModel, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,
 		Collaborative: plan.Collaborative, Rounds: plan.Rounds, Threshold: plan.Threshold, Shortening: p.settings.Shortening,
 		Ceiling: p.settings.CostCeiling, Prices: PricesNote{plan.PriceTable.Date, plan.PriceTable.Source, plan.PriceTable.Note}}
 	o.Shortened = o.Shortening != nil && len(on.Material()) > o.Shortening.Limit
@@ -309,7 +306,7 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		o.Degraded = o.Degraded || p.judge.Missing != nil
 	}
 	if plan.Offline {
-		o.Jurors = config.Offline
+		o.Jurors = Offline
 		return o, nil
 	}
 	o.Unpriced, o.Panel, o.SameVendor, o.Endings = plan.Unpriced(), plan.Care, juror.SameVendor(&p.settings, on), plan.Endings(time.Now())
@@ -324,7 +321,7 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 }
 
 // deadlines computes how long a trial can take: the sum of the phases' limits, or the limit of the whole trial.
-func (p *Panel) deadlines() Deadlines {
+func (p *Panel) deadlines() DeadlineOutlook {
 	phases := time.Duration(1)
 	if p.settings.Collaborative {
 		phases += time.Duration(p.settings.MaxRounds)
@@ -332,7 +329,7 @@ func (p *Panel) deadlines() Deadlines {
 	if p.settings.Judge != nil {
 		phases++
 	}
-	d := Deadlines{Phase: p.plan.Phase.String()}
+	d := DeadlineOutlook{Phase: p.plan.Phase.String()}
 	longest := phases * p.plan.Phase
 	if p.plan.Trial > 0 {
 		d.Trial = p.plan.Trial.String()
@@ -345,8 +342,8 @@ func (p *Panel) deadlines() Deadlines {
 func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Case, whole bool) (SeatOutlook, error) {
 	o := SeatOutlook{ID: s.ID, Role: s.Role, Provider: s.Provider, Model: s.Model, Parameters: seat.Parameters, Key: s.KeyFrom,
 		InPlaceOf: s.InPlaceOf, Timeout: time.Duration(s.Timeout).String(), Attempts: s.Attempts, PerMinute: s.PerMinute}
-	if s.Provider == config.Rules {
-		return SeatOutlook{ID: seat.JurorID, Role: seat.RoleName, Provider: config.Rules, Model: seat.Model, Parameters: seat.Parameters}, nil
+	if s.Provider == Rules {
+		return SeatOutlook{ID: seat.JurorID, Role: seat.RoleName, Provider: Rules, Model: seat.Model, Parameters: seat.Parameters}, nil
 	}
 	if phase == jury.Judging && p.settings.JudgeReads {
 		phase = jury.Initial // it reads first
@@ -401,8 +398,8 @@ const (
 // choices bills a trial of this case for each way of seating the panel. It holds the longest discussion for the
 // highest bill, and the shortest for the lowest.
 func (p *Panel) choices(on *subject.Case) ([]Choice, error) {
-	before := p.settingsFor(config.Quick)
-	before.MaxRounds, before.Rubric = p.plan.RoundsFor(config.Thorough), slices.Clone(before.Rubric)
+	before := p.settingsFor(Quick)
+	before.MaxRounds, before.Rubric = p.plan.RoundsFor(Thorough), slices.Clone(before.Rubric)
 	for i := range before.Rubric {
 		before.Rubric[i].Levels = nil
 	}
@@ -410,7 +407,7 @@ func (p *Panel) choices(on *subject.Case) ([]Choice, error) {
 	for _, way := range []struct {
 		name     string
 		settings jury.Settings
-	}{{string(config.Thorough), p.settingsFor(config.Thorough)}, {string(config.Quick), p.settingsFor(config.Quick)}, {plain, before}} {
+	}{{string(Thorough), p.settingsFor(Thorough)}, {string(Quick), p.settingsFor(Quick)}, {plain, before}} {
 		lowest := estimate{Panel: p, settings: &way.settings, on: on}
 		highest := estimate{Panel: p, settings: &way.settings, on: on, highest: true}
 		lowest.add()
@@ -423,11 +420,11 @@ func (p *Panel) choices(on *subject.Case) ([]Choice, error) {
 	return list, nil
 }
 
-func (p *Panel) settingsFor(care config.Care) jury.Settings {
+func (p *Panel) settingsFor(care Care) jury.Settings {
 	s := p.settings
-	thorough := care == config.Thorough
+	thorough := care == Thorough
 	s.Tables, s.Repeat, s.MaxRounds = thorough, thorough, p.plan.RoundsFor(care)
-	s.JudgeReads = thorough && p.judge != nil && p.judge.Provider != config.Rules
+	s.JudgeReads = thorough && p.judge != nil && p.judge.Provider != Rules
 	s.Seats = slices.Clone(s.Seats)
 	for i := range s.Seats {
 		s.Seats[i].Reading = ""
@@ -484,7 +481,7 @@ func (e *estimate) jurors(phase jury.Phase) {
 
 // ask adds the calls for one answer, and returns its tokens. A further attempt also reads the answer before it.
 func (e *estimate) ask(s *seated, seat jury.Seat, phase jury.Phase) int64 {
-	if e.err != nil || s.Provider == config.Rules || s.Missing != nil {
+	if e.err != nil || s.Provider == Rules || s.Missing != nil {
 		return 0
 	}
 	question, err := e.question(seat, phase, e.settings, e.on)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"jurat/internal/court/config"
 	"jurat/internal/court/llm/llmtest"
 	"jurat/internal/court/panel"
 	"jurat/internal/court/subject"
@@ -40,10 +39,10 @@ func servers(t testing.TB, delays ...time.Duration) (config string, all []*llmte
 	return "panel: [" + strings.Join(seats[:3], ", ") + "]\njudge: " + seats[3] + "\n", all
 }
 
-func planned(t testing.TB, doc string) *config.Plan {
+func planned(t testing.TB, doc string) *panel.Plan {
 	t.Helper()
-	f := must.Get(config.Parse([]byte(doc)))(t)
-	return must.Get(config.NewPlan(f, config.Wishes{}, func(string) string { return "" }))(t)
+	f := must.Get(panel.Parse([]byte(doc)))(t)
+	return must.Get(panel.NewPlan(f, panel.Wishes{}, func(string) string { return "" }))(t)
 }
 
 func seat(t testing.TB, doc string) *panel.Panel {
@@ -184,8 +183,8 @@ func TestSpentBefore(t *testing.T) {
 // defaultPanel seats the three default models and the judge, with keys that no vendor knows.
 func defaultPanel(t *testing.T, doc string) *panel.Panel {
 	t.Helper()
-	f := must.Get(config.Parse([]byte(doc)))(t)
-	plan := must.Get(config.NewPlan(f, config.Wishes{}, func(name string) string { return "nokey" }))(t)
+	f := must.Get(panel.Parse([]byte(doc)))(t)
+	plan := must.Get(panel.NewPlan(f, panel.Wishes{}, func(name string) string { return "nokey" }))(t)
 	return must.Get(panel.New(plan, nil))(t)
 }
 
@@ -214,19 +213,19 @@ func TestDocumentedCosts(t *testing.T) {
 func TestChoices(t *testing.T) {
 	on := kitchen(t)
 	for doc, want := range map[string]struct {
-		care                 config.Care
+		care                 panel.Care
 		work                 bool
 		rounds, least, most  int
 		readings             string
 		quickLeast, plainest int
 	}{
-		"":                           {config.Thorough, true, 3, 3 + 1 + 3 + 1, 3 * (3 + 1 + 3 + 9 + 1), "policy_first acts_first claims_first", 7, 7},
-		"panel: quick":               {config.Quick, false, 2, 3 + 3 + 1, 3 * (3 + 6 + 1), "  ", 7, 7},
-		"panel: quick\nrounds: 3":    {config.Quick, false, 3, 3 + 3 + 1, 3 * (3 + 9 + 1), "  ", 7, 7},
-		"threshold: 1.0":             {config.Thorough, true, 3, 3 + 1 + 1, 3 * (3 + 1 + 3 + 9 + 1), "policy_first acts_first claims_first", 4, 4},
-		"method: majority_vote":      {config.Thorough, true, 3, 3 + 3, 3 * (3 + 3 + 9), "policy_first acts_first claims_first", 6, 6},
-		"collaborative: false":       {config.Thorough, true, 3, 3 + 1 + 1, 3 * (3 + 1 + 3 + 1), "policy_first acts_first claims_first", 4, 4},
-		"judge: {provider: offline}": {config.Thorough, true, 3, 3 + 3, 3 * (3 + 3 + 9), "policy_first acts_first claims_first", 6, 6},
+		"":                           {panel.Thorough, true, 3, 3 + 1 + 3 + 1, 3 * (3 + 1 + 3 + 9 + 1), "policy_first acts_first claims_first", 7, 7},
+		"panel: quick":               {panel.Quick, false, 2, 3 + 3 + 1, 3 * (3 + 6 + 1), "  ", 7, 7},
+		"panel: quick\nrounds: 3":    {panel.Quick, false, 3, 3 + 3 + 1, 3 * (3 + 9 + 1), "  ", 7, 7},
+		"threshold: 1.0":             {panel.Thorough, true, 3, 3 + 1 + 1, 3 * (3 + 1 + 3 + 9 + 1), "policy_first acts_first claims_first", 4, 4},
+		"method: majority_vote":      {panel.Thorough, true, 3, 3 + 3, 3 * (3 + 3 + 9), "policy_first acts_first claims_first", 6, 6},
+		"collaborative: false":       {panel.Thorough, true, 3, 3 + 1 + 1, 3 * (3 + 1 + 3 + 1), "policy_first acts_first claims_first", 4, 4},
+		"judge: {provider: offline}": {panel.Thorough, true, 3, 3 + 3, 3 * (3 + 3 + 9), "policy_first acts_first claims_first", 6, 6},
 	} {
 		p := defaultPanel(t, doc)
 		s := p.Settings()
@@ -321,8 +320,8 @@ func (c cast) seat(t *testing.T, protocol int) (*panel.Panel, []*llmtest.Server)
 	if c.method == jury.FinalJudge {
 		doc += "judge: " + seats[3] + "\n"
 	}
-	f := must.Get(config.Parse([]byte(doc)))(t)
-	plan := must.Get(config.NewPlan(f, config.Wishes{}, func(string) string { return "" }))(t)
+	f := must.Get(panel.Parse([]byte(doc)))(t)
+	plan := must.Get(panel.NewPlan(f, panel.Wishes{}, func(string) string { return "" }))(t)
 	p := must.Get(panel.New(plan, nil))(t)
 	return p, servers
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"jurat/internal/log/ledger"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // TestFullDisk checks that a full disk is named when a trial is queued, that the others can still be read, and that queueing works again with room.
 func TestFullDisk(t *testing.T) {
-	disktest.Run(t, 8, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 8, func(disk *rig.Disk) {
 		q := openQueue(t, filepath.Join(disk.Path, "work.db"), &worked{}, Config{})
 		put(t, q, none, "trial-before")
 		filler := filepath.Join(disk.Path, "filler")

@@ -16,13 +16,13 @@ import (
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/lock"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // onEach runs a test on each engine, with the name of a database for openTable.
 func onEach(t *testing.T, test func(t *testing.T, where string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "work.db")) })
-	t.Run("postgres", func(t *testing.T) { test(t, emptyLog(t, pgtest.Database(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, emptyLog(t, rig.Database(t))) })
 }
 
 // emptyLog makes the schema of the log in a database.
@@ -287,7 +287,7 @@ func TestDeathsAreNoAttempts(t *testing.T) {
 // TestDatabaseGoesAway checks that no trial can be queued while the database is away, and that when it is back, trials are worked again and it is stored
 // how work ended meanwhile. None of that is an attempt.
 func TestDatabaseGoesAway(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	letGo := sync.OnceFunc(func() { close(goOn) })
 	w := worked{answer: func(_ context.Context, trial string, _ int) error {
@@ -326,7 +326,7 @@ func TestDatabaseGoesAway(t *testing.T) {
 
 // TestEveryErrorSaysAway checks that whoever asks while the database stops, dies and starts again is told that it is away, and nothing else.
 func TestEveryErrorSaysAway(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	table := openTable(t, emptyLog(t, server.Database(t)))
 	ctx, stop := context.WithCancel(t.Context())
 	var asking sync.WaitGroup

@@ -25,7 +25,7 @@ import (
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/jury"
 	"jurat/timestamp"
 )
@@ -298,7 +298,7 @@ func (s stamped) Stamp(_ context.Context, imprint [32]byte) (ledger.Stamped, err
 // TestDatabaseAway takes the database away again and again, for a moment. Each trial comes to its end, although a single attempt that failed would
 // break it off: a database that was away is no attempt.
 func TestDatabaseAway(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
 	must.Do(t, os.WriteFile(key, filestore.Generate(), 0o600))

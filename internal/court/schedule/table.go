@@ -16,8 +16,8 @@ import (
 
 	"jurat/internal/kit/fault"
 	"jurat/internal/log/ledger"
+	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/postgres"
-	"jurat/internal/log/sqlitefile"
 )
 
 // A Table says which trials are to be held, and which process holds each of them. It is safe for concurrent use, also by several processes.
@@ -60,7 +60,7 @@ func OpenTable(ctx context.Context, shared *pgxpool.Pool, path string) (*Table, 
 	if shared != nil {
 		t.db = stdlib.OpenDBFromPool(shared)
 	} else {
-		db, err := sqlitefile.Open(path, "synchronous(NORMAL)")
+		db, err := sqlite.OpenFile(path, "synchronous(NORMAL)")
 		if err != nil {
 			return nil, fmt.Errorf("opening the table of work in %s: %w", path, err)
 		}
@@ -90,7 +90,7 @@ func explainPostgres(err error) error {
 }
 
 func explainSQLite(err error) error {
-	switch sqlitefile.Code(err) {
+	switch sqlite.Code(err) {
 	case sqlite3.SQLITE_BUSY:
 		return fmt.Errorf("%w: %w", ledger.ErrBusy, err)
 	case sqlite3.SQLITE_FULL:

@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence/jsonform"
 	"jurat/internal/kit/fault"
-	"jurat/internal/kit/jsonform"
 	"jurat/jury"
 )
 

@@ -13,7 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/tap/convo"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/verify"
 )
 
@@ -25,7 +25,7 @@ type sight struct {
 	prompt, response []Message
 	notes            []string // of what the messages do not show
 	lacks            []Lack
-	said             observe.Projection // zero: the bytes could not be read
+	said             traffic.Projection // zero: the bytes could not be read
 	referred         []string           // what the bytes name and do not have
 }
 
@@ -317,8 +317,8 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	}
 	facts, _ := observed.FactsOf(o, request, response)
 	s.referred = facts.Referred
-	call := observe.CallOf(o, request, response)
-	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
+	call := traffic.CallOf(o, request, response)
+	if p, err := traffic.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
 		if o.Vantage == evidence.Telemetry {
 			p.Problem = "" // it is in missing
 		}
@@ -344,7 +344,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	if len(s.response) == 0 {
 		s.response = one.answer()
 	}
-	if len(s.prompt) == 0 && len(s.response) == 0 && one.members["tools_used"] == nil && o.Protocol != observe.OTLP { // a span without content says nothing
+	if len(s.prompt) == 0 && len(s.response) == 0 && one.members["tools_used"] == nil && o.Protocol != traffic.OTLP { // a span without content says nothing
 		s.prompt, s.response = unread("request", request), unread("response", response)
 	}
 	for i := range s.response {

@@ -14,7 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/tap/convo"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -256,7 +256,7 @@ type Act struct {
 	Repeated []int              // the numbers of the messages that its prompt repeats
 	Again    int                // the number of the message that its answer repeats; 0: it repeats none
 	Lacks    []Lack             // bytes that cannot be read
-	Said     observe.Projection // what the bytes say; zero: they could not be read
+	Said     traffic.Projection // what the bytes say; zero: they could not be read
 }
 
 // Acts returns what each record that was taken adds, by its digest. Results of tools know their calls, and calls their results.

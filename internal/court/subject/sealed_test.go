@@ -20,7 +20,7 @@ import (
 	"jurat/internal/court/juror/rules"
 	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/jury"
@@ -353,7 +353,7 @@ func unmarshal(t *testing.T, doc []byte, into any) {
 
 func act(request []byte, response string, earlier []byte) observed.Act {
 	a := observed.Act{Payload: evidence.Payload{AgentID: "gate", Timestamp: evidence.FormatTime(jurattest.Start), ChainID: "talk"},
-		Observed: evidence.Observed{Began: evidence.FormatTime(jurattest.Start), Agent: "recorded-agent", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
+		Observed: evidence.Observed{Began: evidence.FormatTime(jurattest.Start), Agent: "recorded-agent", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: traffic.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
 		Request:  observed.Whole(request, ""), Response: observed.Whole([]byte(response), "")}
 	if earlier != nil {
 		a.Request.Earlier = [][]byte{earlier}

@@ -18,7 +18,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/tap/convo"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/must"
 )
 
@@ -404,8 +404,8 @@ func TestTranscriptsAndRecordings(t *testing.T) {
 			conversationsOf[form] = append(conversationsOf[form], [2]string{doc})
 		}
 	}
-	protocols := map[Form]string{ChatForm: observe.OpenAIChat, AnthropicForm: observe.AnthropicMessages, ResponsesForm: observe.OpenAIResponses,
-		GeminiForm: observe.GeminiGenerate, A2AForm: observe.A2A10}
+	protocols := map[Form]string{ChatForm: traffic.OpenAIChat, AnthropicForm: traffic.AnthropicMessages, ResponsesForm: traffic.OpenAIResponses,
+		GeminiForm: traffic.GeminiGenerate, A2AForm: traffic.A2A10}
 	for form, list := range conversationsOf {
 		for _, two := range list {
 			transcript, request, response := strings.TrimSuffix(two[0]+","+two[1], ","), two[0], `"status":"completed",`+two[1]
@@ -413,11 +413,11 @@ func TestTranscriptsAndRecordings(t *testing.T) {
 				transcript = `"id":"t","history":[` + transcript
 				request, response = `"method":"SendMessage","params":{"message":`+two[0]+`}`, `"result":{`+transcript+`}`
 			}
-			c := observe.Call{Protocol: protocols[form], Path: "/v1/x", Status: 200, Request: []byte("{" + request + "}")}
+			c := traffic.Call{Protocol: protocols[form], Path: "/v1/x", Status: 200, Request: []byte("{" + request + "}")}
 			if two[1] != "" {
 				c.Response = []byte("{" + response + "}")
 			}
-			p, err := observe.Project(c)
+			p, err := traffic.Project(c)
 			if err != nil || p.Problem != "" {
 				t.Fatalf("%v, %s\n%s", err, p.Problem, request)
 			}

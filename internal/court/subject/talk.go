@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // A shownMessage identifies one message, wherever it stands.
@@ -220,7 +220,7 @@ func (r *recording) unheard(one *record, messages []Message) (fresh []Message, a
 }
 
 // noteTask says how a task stands that has not come to its end, or not to a good one.
-func (s *sight) noteTask(p *observe.Projection) {
+func (s *sight) noteTask(p *traffic.Projection) {
 	switch p.Finish {
 	case "", "completed", "TASK_STATE_COMPLETED":
 	default:

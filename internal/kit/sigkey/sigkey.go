@@ -36,9 +36,6 @@ const (
 	MLDSA65 Algorithm = "ML-DSA-65" // FIPS 204, pure, over the message itself, with an empty context
 )
 
-// PostQuantum reports whether the algorithm is to withstand quantum computers. Use it beside another: it is young, and may still be broken.
-func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
-
 // AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
 func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	switch key := public.(type) {

@@ -346,6 +346,18 @@ func (r *Register) Who(ctx context.Context, token string) (g *Grant, refused err
 	return g, refused
 }
 
+// Agent returns the agent to whom a token was granted.
+func (r *Register) Agent(ctx context.Context, token string) (string, error) {
+	grant, err := r.Who(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	if !grant.Has(Agent) {
+		return "", fmt.Errorf("it belongs to %s, who is no agent", grant.Name)
+	}
+	return grant.Name, nil
+}
+
 func (r *Register) Public(ctx context.Context, what What) (public bool, err error) {
 	err = r.read(ctx, func(b *book) { public = b.public[what] })
 	return public, err

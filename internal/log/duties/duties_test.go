@@ -19,7 +19,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/log/duties"
 	"jurat/internal/log/installation"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/must"
 	"jurat/verify"
 )
@@ -85,7 +85,7 @@ func (h *house) call(t *testing.T, recorder, agent string, change func(a *observ
 	t.Helper()
 	at := h.at()
 	a := observed.Act{Payload: evidence.Payload{AgentID: recorder, RequestID: fmt.Sprint("call-", h.minutes), Timestamp: evidence.FormatTime(at), ChainID: "recorded/" + agent + "/monday"},
-		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
+		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: traffic.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
 		Request:  observed.Whole(asked, "application/json"), Response: observed.Whole(answered, "application/json")}
 	if change != nil {
 		change(&a)

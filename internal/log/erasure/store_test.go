@@ -23,8 +23,8 @@ import (
 	"jurat/internal/log/filestore"
 	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/ledger/storage"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 const secret = "the patient is in room 4"
@@ -114,13 +114,13 @@ func TestNothingReadable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	v, r := kept(t, inTable(t, dir), map[string]string{"/prompt": secret})
 	key := must.Get(v.values.Read(t.Context(), Name(r.Digest, "/prompt")))(t).Key
-	for name, mode := range disktest.Tree(t, dir) {
+	for name, mode := range rig.Tree(t, dir) {
 		if runtime.GOOS != "windows" && mode.Perm()&0o077 != 0 {
 			t.Errorf("%s has the mode %v", name, mode)
 		}
 	}
 	n := 0
-	for name, text := range disktest.Files(t, dir) {
+	for name, text := range rig.Files(t, dir) {
 		if bytes.Contains(text, []byte(secret)) || bytes.Contains(text, r.Disclosures[0].Salt) {
 			t.Errorf("%s can be read", name)
 		}
@@ -166,7 +166,7 @@ func TestDestroyed(t *testing.T) {
 			defer func() { _ = recover() }()
 			must.Do(t, eraser.Destroy(t.Context(), r.Digest, "/prompt"))
 		}()
-		for file, content := range disktest.Files(t, dir) {
+		for file, content := range rig.Files(t, dir) {
 			if bytes.Contains(content, key) {
 				t.Errorf("after %q: %s has the key", step, file)
 			}

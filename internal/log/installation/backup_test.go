@@ -26,9 +26,8 @@ import (
 	"jurat/internal/log/keys"
 	"jurat/internal/log/ledger/fsck"
 	"jurat/internal/log/ledger/sqlite"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/internal/test/storetest"
 )
 
@@ -323,7 +322,7 @@ func TestBackupRefusesLinks(t *testing.T) {
 // a deadline gets an error. When the network is back, the machine works.
 func TestHole(t *testing.T) {
 	t.Parallel()
-	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	proxy, through := rig.NewProxy(t, rig.Database(t))
 	key := wrappingKey(t)
 	i := created(t, installation.Config{Dir: t.TempDir() + "/node", DB: through, WrappingKey: key})
 	defer i.Close()
@@ -398,7 +397,7 @@ func TestCreateOnMountPoint(t *testing.T) {
 	c := installation.Config{Dir: dir}
 	must.Do(t, installation.Create(t.Context(), c))
 	seal(t, open(t, c))
-	for name := range disktest.Tree(t, dir) {
+	for name := range rig.Tree(t, dir) {
 		must.Hold(t, !strings.HasPrefix(name, ".jurat") && name != "jurat-making", "%s was left over", name)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -462,7 +461,7 @@ func TestCreateInTheWay(t *testing.T) {
 // wantNothingLeft searches every file of a data folder for a text.
 func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
 	t.Helper()
-	for path, content := range disktest.Files(t, c.Dir) {
+	for path, content := range rig.Files(t, c.Dir) {
 		n := bytes.Count(content, []byte(text))
 		must.Hold(t, n <= 0, "after %s, %s has the text %d times", after, path, n)
 	}

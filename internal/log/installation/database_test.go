@@ -24,7 +24,7 @@ import (
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/lock"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // wrappingKey is a file with a new wrapping key.
@@ -45,7 +45,7 @@ const patiently = "?connect_timeout=60"
 // machines returns a function that configures one more machine on a new, empty database.
 func machines(t *testing.T) func() installation.Config {
 	t.Helper()
-	c := installation.Config{DB: pgtest.Database(t) + patiently, WrappingKey: wrappingKey(t)}
+	c := installation.Config{DB: rig.Database(t) + patiently, WrappingKey: wrappingKey(t)}
 	return func() installation.Config {
 		c.Dir = filepath.Join(t.TempDir(), "node")
 		return c
@@ -228,7 +228,7 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 	// A copy of the database in its present state, to which all go back later.
 	u := get(url.Parse(c.DB))
 	copied := strings.TrimPrefix(u.Path, "/") + "_copy"
-	copyDatabase(t, pgtest.Admin(t, c.DB), strings.TrimPrefix(u.Path, "/"), copied)
+	copyDatabase(t, rig.Admin(t, c.DB), strings.TrimPrefix(u.Path, "/"), copied)
 	u.Path = "/" + copied
 
 	i = open(t, c)
@@ -238,7 +238,7 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 	wantError(t, "the machine that has seen the later checkpoint", ledger.ErrBehind, open(t, c).Ledger.CanAppend(t.Context()))
 	wantError(t, "the machine that has not seen it", nil, open(t, other).Ledger.CanAppend(t.Context()))
 	elsewhere := machine()
-	elsewhere.DB = pgtest.Database(t) + patiently
+	elsewhere.DB = rig.Database(t) + patiently
 	elsewhere.Dir = c.Dir // a machine that was there before, and a database that is empty
 	_, _, err := installation.OpenOrCreate(t.Context(), elsewhere)
 	must.Hold(t, err != nil, "Create began a new log although this machine remembers another")

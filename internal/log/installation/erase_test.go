@@ -29,8 +29,8 @@ import (
 	"jurat/internal/log/ledger/fsck"
 	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/ledger/storage"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/verify"
 )
 
@@ -559,7 +559,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 	must.Do(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	crash(i, 1, func() { i.Apart.Erase(t.Context(), order(r, "/prompt")) })
 	seen := 0
-	for name := range disktest.Tree(t, c.Dir) {
+	for name := range rig.Tree(t, c.Dir) {
 		info := get(os.Stat(filepath.Join(c.Dir, name)))
 		if !strings.HasPrefix(name, "apart") {
 			continue

@@ -23,8 +23,8 @@ import (
 	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/log/lock"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // old is how many records aYearAgo seals beside the named ones.
@@ -161,7 +161,7 @@ func marks(t *testing.T, c installation.Config) (list [][]byte) {
 // wantNoMarks searches every file of a data folder for bytes of rows.
 func wantNoMarks(t *testing.T, dir string, marks [][]byte) {
 	t.Helper()
-	for path, content := range disktest.Files(t, dir) {
+	for path, content := range rig.Files(t, dir) {
 		for n, mark := range marks {
 			must.Hold(t, !bytes.Contains(content, mark), "%s has mark %d of %d", path, n, len(marks))
 		}

@@ -109,6 +109,19 @@ type Config struct {
 	Token       *Token             // of a new installation: the token that holds the keys of its authority; nil: in files
 }
 
+type lent struct{}
+
+// Lend returns a context by which package recorder, whose interface names nothing internal, records into this installation instead of opening one.
+func (i *Installation) Lend(ctx context.Context) context.Context {
+	return context.WithValue(ctx, lent{}, i)
+}
+
+// Lent returns the installation that Lend put into the context, or nil.
+func Lent(ctx context.Context) *Installation {
+	i, _ := ctx.Value(lent{}).(*Installation)
+	return i
+}
+
 // An Installation is an open installation.
 type Installation struct {
 	Keys       *keys.Ring

@@ -23,8 +23,8 @@ import (
 	"jurat/internal/log/installation"
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/ledger/fsck"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/internal/web/find"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -119,12 +119,12 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	full := mkdir(t, filepath.Join(root, "full"))
 	file := filepath.Join(full, "file")
 	must.Do(t, os.WriteFile(file, []byte("mine"), 0o600))
-	before := disktest.Tree(t, root)
+	before := rig.Tree(t, root)
 	for _, dir := range []string{full, file} {
 		err := installation.Create(t.Context(), installation.Config{Dir: dir})
 		must.Hold(t, err != nil && strings.Contains(err.Error(), dir), "error %v, want one that names %s", err, dir)
 	}
-	must.Equal(t, cmp.Diff(before, disktest.Tree(t, root)), "", "something was changed (-before +after):\n")
+	must.Equal(t, cmp.Diff(before, rig.Tree(t, root)), "", "something was changed (-before +after):\n")
 }
 
 func TestCreateThatFailsLeavesNothing(t *testing.T) {
@@ -133,7 +133,7 @@ func TestCreateThatFailsLeavesNothing(t *testing.T) {
 	end()
 	err := installation.Create(ended, installation.Config{Dir: filepath.Join(root, "data")})
 	must.Need(t, err != nil, "no error")
-	must.Equal(t, cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)), "", "left over (-want +got):\n")
+	must.Equal(t, cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, rig.Tree(t, root)), "", "left over (-want +got):\n")
 }
 
 func TestCreateConcurrently(t *testing.T) {
@@ -187,7 +187,7 @@ func TestOpenWhereNoneIs(t *testing.T) {
 		_, _, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil)
 		must.Hold(t, errors.Is(err, installation.ErrNone), "fsck %s: %v, want ErrNone", dir, err)
 	}
-	must.Equal(t, cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)), "", "something was made:\n")
+	must.Equal(t, cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, rig.Tree(t, root)), "", "something was made:\n")
 }
 
 // If one of these parts is lost or damaged, the installation does not open.
@@ -221,7 +221,7 @@ func TestOpenNamesWhatIsGarbled(t *testing.T) {
 // staysShut expects an error that names the part and is not ErrNone. Nothing may be created or changed.
 func staysShut(t *testing.T, c installation.Config, part string) {
 	t.Helper()
-	before := disktest.Tree(t, c.Dir)
+	before := rig.Tree(t, c.Dir)
 	for range 2 {
 		i, _, err := installation.OpenOrCreate(t.Context(), c)
 		if err == nil {
@@ -231,7 +231,7 @@ func staysShut(t *testing.T, c installation.Config, part string) {
 		must.Hold(t, strings.Contains(err.Error(), filepath.Join(c.Dir, part)) && !errors.Is(err, installation.ErrNone),
 			"error %q, want one that names %s", err, part)
 	}
-	after := disktest.Tree(t, c.Dir)
+	after := rig.Tree(t, c.Dir)
 	for _, beside := range []string{"jurat.db-shm", "jurat.db-wal"} { // SQLite's own files
 		delete(before, beside)
 		delete(after, beside)
@@ -264,7 +264,7 @@ func TestModes(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, _ := made(t)
-	for name, mode := range disktest.Tree(t, c.Dir) {
+	for name, mode := range rig.Tree(t, c.Dir) {
 		want := fs.FileMode(0o600)
 		switch {
 		case mode.IsDir():

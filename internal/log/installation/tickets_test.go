@@ -17,9 +17,8 @@ import (
 	"jurat/internal/log/installation"
 	"jurat/internal/log/keys"
 	"jurat/internal/log/token"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
-	"jurat/internal/test/tokentest"
+	"jurat/internal/test/rig"
 )
 
 // shared runs a test with an installation that is open twice, in a folder and in a database.
@@ -133,7 +132,7 @@ func makeKey(t *testing.T, i *installation.Installation, role evidence.Role, nam
 
 // TestKeysOnToken seals and verifies with keys that are in no file.
 func TestKeysOnToken(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	c, i := onToken(t, soft.Helper(t))
 	r := seal(t, i)
 	wantStatus(t, i, "a record of keys on a token", r, byOperator)
@@ -154,7 +153,7 @@ func TestKeysOnToken(t *testing.T) {
 // operator, whose keys went back to a file, and that of the log, which is never on a token.
 func noSecrets(t *testing.T, dir, pin string) {
 	t.Helper()
-	for path, text := range disktest.Files(t, dir) {
+	for path, text := range rig.Files(t, dir) {
 		if strings.Contains(string(text), pin) || strings.Contains(string(text), "PRIVATE KEY") && !strings.Contains(path, "operator") && path != installation.LogKeyFile {
 			t.Errorf("%s has a secret", path)
 		}
@@ -164,7 +163,7 @@ func noSecrets(t *testing.T, dir, pin string) {
 // TestTokenRemoved: while the token is missing, nothing is sealed, and the error says why. When the token is back,
 // sealing works again.
 func TestTokenRemoved(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	_, i := onToken(t, soft.Helper(t))
 	seal(t, i)
 	wantError(t, "with the token", nil, i.Ready(t.Context()))
@@ -185,7 +184,7 @@ func TestTokenRemoved(t *testing.T) {
 
 // TestAnotherKeyOnToken replaces a key that the log knows by another one. Nothing is sealed with it.
 func TestAnotherKeyOnToken(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	_, i := onToken(t, soft.Helper(t))
 	seal(t, i)
 	file := ""

@@ -21,9 +21,9 @@ import (
 	"jurat/internal/log/installation"
 	"jurat/internal/log/stamping"
 	"jurat/internal/log/witness"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -184,7 +184,7 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 	must.Do(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 	backup := t.TempDir() + "/backup"
 	must.Do(t, os.CopyFS(backup, os.DirFS(i.Dir)))
-	for name := range disktest.Tree(t, backup) { // this file system keeps no modes
+	for name := range rig.Tree(t, backup) { // this file system keeps no modes
 		if info, err := os.Stat(filepath.Join(backup, name)); err == nil && info.Mode().IsRegular() {
 			must.Do(t, os.Chmod(filepath.Join(backup, name), 0o600))
 		}

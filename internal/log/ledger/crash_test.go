@@ -17,7 +17,7 @@ import (
 	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/ledger/storage"
 	expect "jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 var errCrashed = errors.New("the process is gone")
@@ -291,7 +291,7 @@ func TestKilledWhileSettling(t *testing.T) {
 // TestCutOffWhileSettling ends the connection to PostgreSQL inside the settling transaction, after each of its
 // writes. Everything still waits, no act says otherwise, and the next run settles it.
 func TestCutOffWhileSettling(t *testing.T) {
-	f := onPostgres(t, pgtest.Database(t))
+	f := onPostgres(t, rig.Database(t))
 	f.create(t).Close()
 	l := f.with(t, silent("one"))
 	sealMany(t, l, 3)
@@ -315,7 +315,7 @@ func TestCutOffWhileSettling(t *testing.T) {
 // execPostgres runs statements as the superuser.
 func (f folder) execPostgres(t *testing.T, statements ...string) {
 	t.Helper()
-	pool := must(pgxpool.New(t.Context(), pgtest.Admin(t, must(f.url()))))
+	pool := must(pgxpool.New(t.Context(), rig.Admin(t, must(f.url()))))
 	defer pool.Close()
 	for _, statement := range statements {
 		if _, err := pool.Exec(t.Context(), statement); err != nil {
@@ -448,7 +448,7 @@ func TestFaults(t *testing.T) {
 		testFaults(t, 1, func(t *testing.T) (create, open func() storage.Store) { return opener(t, folder(t.TempDir())) })
 	})
 	t.Run("postgres", func(t *testing.T) {
-		f := onPostgres(t, pgtest.Database(t))
+		f := onPostgres(t, rig.Database(t))
 		testFaults(t, 4, func(t *testing.T) (create, open func() storage.Store) {
 			f.execPostgres(t, `DROP SCHEMA IF EXISTS jurat CASCADE`)
 			return opener(t, f)

@@ -24,7 +24,7 @@ import (
 	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/log/postgres"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // Keys of these tests. They are public, so anyone can sign with them.
@@ -84,7 +84,7 @@ type folder string
 // onBoth runs a test on each kind of database.
 func onBoth(t *testing.T, test func(*testing.T, folder)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, folder(t.TempDir())) })
-	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(t, pgtest.Database(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(t, rig.Database(t))) })
 }
 
 func onPostgres(t testing.TB, url string) folder {

@@ -26,7 +26,7 @@ import (
 	"jurat/internal/log/ledger"
 	"jurat/internal/log/ledger/fsck"
 	"jurat/internal/log/ledger/storage"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 func TestMain(m *testing.M) {
@@ -184,13 +184,13 @@ func TestSharedUnderLoad(t *testing.T) {
 		t.Run(database, func(t *testing.T) {
 			f := folder(t.TempDir())
 			if database == "postgres" {
-				f = onPostgres(t, pgtest.Database(t))
+				f = onPostgres(t, rig.Database(t))
 			}
 			underLoad(t, f, processes, lasts, nil)
 		})
 	}
 	t.Run("postgres, killed as well", func(t *testing.T) {
-		server := pgtest.Start(t)
+		server := rig.StartPostgres(t)
 		underLoad(t, onPostgres(t, server.Database(t)), 3, lasts, func() {
 			server.Kill(t)
 			server.Restart(t)

@@ -17,12 +17,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // TestErrorsKeepTheSecret checks that no error contains the password, whatever is wrong with the URL or the server.
 func TestErrorsKeepTheSecret(t *testing.T) {
-	good := must.Get(url.Parse(pgtest.Database(t)))(t)
+	good := must.Get(url.Parse(rig.Database(t)))(t)
 	secret := "s3cr%25et/%7Bx"
 	on := func(host, query string) string { return "postgres://jurat:" + secret + "@" + host + "/test?" + query }
 	for name, url := range map[string]string{
@@ -61,9 +61,9 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 }
 
 // impatient returns a pool through a proxy. Its connections soon check whether the server is still there.
-func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
+func impatient(t *testing.T) (*pgxpool.Pool, *rig.Proxy) {
 	t.Helper()
-	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	proxy, through := rig.NewProxy(t, rig.Database(t))
 	config := must.Get(parse(through + "?connect_timeout=2"))(t)
 	config.ConnConfig.DialFunc = newDialer(&config.ConnConfig.Config, 100*time.Millisecond, 2*time.Second).dial
 	pool := must.Get(pgxpool.NewWithConfig(t.Context(), config))(t)

@@ -19,7 +19,7 @@ import (
 
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 )
 
 // A wire connects the store and the server. A test can cut it where a transaction ends.
@@ -167,7 +167,7 @@ func TestAnswerLost(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := pgtest.Database(t)
+			url := rig.Database(t)
 			watch := create(t, url)
 			w, through := wired(t, url)
 			s := create(t, through)
@@ -195,7 +195,7 @@ func TestAnswerLost(t *testing.T) {
 // TestNobodyKnows checks that, while the server is out of reach, a record whose COMMIT got no answer is not reported
 // as missing.
 func TestNobodyKnows(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	watch := create(t, url)
 	w, through := wired(t, url)
 	s := create(t, through)
@@ -225,7 +225,7 @@ func TestNobodyKnows(t *testing.T) {
 // TestServerKilled kills the server again and again while several callers append. Acknowledged records are stored,
 // and records reported as missing are not.
 func TestServerKilled(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	url := server.Database(t)
 	stores := []*Store{create(t, url), create(t, url)}
 	var mu sync.Mutex
@@ -299,7 +299,7 @@ func TestServerKilled(t *testing.T) {
 // TestListen checks that listeners hear of what another process appends, and are called once after the server was
 // away.
 func TestListen(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	url := server.Database(t)
 	one, two := create(t, url), create(t, url)
 	news := make(chan struct{}, 100)
@@ -334,7 +334,7 @@ func TestListen(t *testing.T) {
 // TestStandbyMissing checks that a record is reported as stored only when the standby that the server waits for has
 // it.
 func TestStandbyMissing(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	url := server.Database(t)
 	s := create(t, url)
 	mustAdd(t, s, "before")
@@ -367,7 +367,7 @@ func awaitStandby(t *testing.T, url string) {
 	defer leave()
 	committing.Go(func() {
 		for ctx.Err() == nil {
-			conn, err := pgx.Connect(ctx, pgtest.Admin(t, url))
+			conn, err := pgx.Connect(ctx, rig.Admin(t, url))
 			if err == nil {
 				_, err = conn.Exec(ctx, `SELECT pg_logical_emit_message(true, 'test', 'of which nobody knows')`)
 				err = errors.Join(err, conn.Close(ctx))
@@ -396,7 +396,7 @@ func awaitStandby(t *testing.T, url string) {
 // ask runs a query as the superuser.
 func ask(t *testing.T, url, question string) (n int) {
 	t.Helper()
-	conn := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
+	conn := must.Get(pgx.Connect(t.Context(), rig.Admin(t, url)))(t)
 	defer conn.Close(t.Context())
 	must.Do(t, conn.QueryRow(t.Context(), question).Scan(&n))
 	return n
@@ -404,7 +404,7 @@ func ask(t *testing.T, url, question string) (n int) {
 
 // TestListenToNobody checks that a listener notices a connection that is silent but not closed.
 func TestListenToNobody(t *testing.T) {
-	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	proxy, through := rig.NewProxy(t, rig.Database(t))
 	s := create(t, through)
 	defer proxy.GoOn() // before the pool is closed
 	s.silence = 300 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 	"jurat/internal/log/filestore"
 	"jurat/internal/log/postgres"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/internal/test/storetest"
 )
 
@@ -27,7 +27,7 @@ func newKeys(t *testing.T, files ...[]byte) *filestore.Keys {
 // machine would.
 func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 	t.Helper()
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	open = func(t *testing.T) *pgxpool.Pool {
 		t.Helper()
 		pool := must.Get(pgxpool.New(t.Context(), url))(t)
@@ -171,14 +171,14 @@ func TestRewrapBrokenOff(t *testing.T) {
 // TestFilesStandbyMissing checks that a file is reported as durable only when the standby that the server waits for
 // has it.
 func TestFilesStandbyMissing(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	url := server.Database(t)
 	pool := must.Get(postgres.Connect(t.Context(), url))(t)
 	defer pool.Close()
 	store := must.Get(postgres.Create(t.Context(), pool))(t)
 	defer store.Close()
 	must.Do(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(t.Context(), tx) }))
-	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
+	admin := must.Get(pgx.Connect(t.Context(), rig.Admin(t, url)))(t)
 	defer admin.Close(t.Context())
 	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`} {
 		must.Get(admin.Exec(t.Context(), statement))(t)
@@ -200,13 +200,13 @@ func TestFilesStandbyMissing(t *testing.T) {
 
 // TestDeadConnections checks that what can be repeated succeeds after the server has ended every connection.
 func TestDeadConnections(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	pool := must.Get(postgres.Connect(t.Context(), url))(t)
 	defer pool.Close()
 	prepare(t, pool)
 	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	must.Do(t, errors.Join(c.Create(t.Context(), "a", []byte("content")), c.Create(t.Context(), "b", nil)))
-	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
+	admin := must.Get(pgx.Connect(t.Context(), rig.Admin(t, url)))(t)
 	defer admin.Close(t.Context())
 	for name, use := range map[string]func() error{
 		"read":    func() error { _, err := c.Read(t.Context(), "a"); return err },
@@ -231,13 +231,13 @@ func TestDeadConnections(t *testing.T) {
 
 // TestDeadlock checks that an operation that loses a deadlock is repeated afterwards.
 func TestDeadlock(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	pool := must.Get(postgres.Connect(t.Context(), url))(t)
 	defer pool.Close()
 	prepare(t, pool)
 	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	c.SetPatience(time.Minute)
-	other := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
+	other := must.Get(pgx.Connect(t.Context(), rig.Admin(t, url)))(t)
 	defer other.Close(t.Context())
 	for range 5 {
 		must.Do(t, errors.Join(c.Replace(t.Context(), "a", []byte("a")), c.Replace(t.Context(), "b", []byte("b"))))

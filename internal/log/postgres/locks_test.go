@@ -10,13 +10,13 @@ import (
 
 	"jurat/internal/log/lock"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/internal/test/storetest"
 )
 
 func TestLocks(t *testing.T) {
 	storetest.Locks(t, func(t *testing.T) storetest.OpenLocks {
-		config := configure(t, pgtest.Database(t))
+		config := configure(t, rig.Database(t))
 		return func(t *testing.T) lock.Locks {
 			l := NewLocks(config)
 			t.Cleanup(func() { l.Close() })
@@ -61,7 +61,7 @@ func sessions(t *testing.T, url, query string) (n int) {
 // TestLostLock checks a holder that loses its connection to the database: its context ends, others can lock, and it can
 // lock again.
 func TestLostLock(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	config := configure(t, url)
 	here, there := newLocks(config, 20*time.Millisecond, patient, lockIdle), NewLocks(config)
 	defer here.Close()
@@ -91,7 +91,7 @@ func TestLostLock(t *testing.T) {
 // TestLocksOfAProcessThatStandsStill checks that a process that is silent for too long, because it has stopped or lost the network,
 // loses its locks.
 func TestLocksOfAProcessThatStandsStill(t *testing.T) {
-	config := configure(t, pgtest.Database(t))
+	config := configure(t, rig.Database(t))
 	still, there := newLocks(config, time.Hour, patient, time.Hour), NewLocks(config)
 	defer there.Close()
 	_, release := mustLock(t, still, "trial-1")
@@ -122,7 +122,7 @@ func TestLocksOfAProcessThatStandsStill(t *testing.T) {
 
 // TestSaysSomething checks that an idle process sends messages, and keeps its locks.
 func TestSaysSomething(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	here, there := newLocks(configure(t, url), 20*time.Millisecond, patient, time.Hour), NewLocks(configure(t, url))
 	defer there.Close()
 	defer here.Close()
@@ -151,7 +151,7 @@ func TestPatienceOfLocks(t *testing.T) {
 // TestLocksEndWithTheServer checks that all locks are lost when the database goes away, and that new ones can be
 // made when it is back.
 func TestLocksEndWithTheServer(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	config := configure(t, server.Database(t))
 	here := newLocks(config, 20*time.Millisecond, patient, lockIdle)
 	defer here.Close()

@@ -18,7 +18,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/log/ledger/storage"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/internal/test/storetest"
 )
 
@@ -89,7 +89,7 @@ func wantSize(t testing.TB, s *Store, size int64) {
 // exec executes statements as the superuser, one by one.
 func exec(t testing.TB, url string, statements ...string) {
 	t.Helper()
-	conn := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
+	conn := must.Get(pgx.Connect(t.Context(), rig.Admin(t, url)))(t)
 	defer conn.Close(t.Context())
 	for _, statement := range statements {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
@@ -102,17 +102,17 @@ func exec(t testing.TB, url string, statements ...string) {
 // settings: with none prepared.
 func TestStore(t *testing.T) {
 	t.Run("prepared", func(t *testing.T) {
-		storetest.Log(t, func(t *testing.T) storage.Store { return create(t, pgtest.Database(t)) })
+		storetest.Log(t, func(t *testing.T) storage.Store { return create(t, rig.Database(t)) })
 	})
 	t.Run("settings of others", func(t *testing.T) {
 		storetest.Log(t, func(t *testing.T) storage.Store {
-			return must.Get(Create(t.Context(), unset(t, pgtest.Database(t)+"?default_query_exec_mode=exec")))(t)
+			return must.Get(Create(t.Context(), unset(t, rig.Database(t)+"?default_query_exec_mode=exec")))(t)
 		})
 	})
 }
 
 func TestSharedDictionaries(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	storetest.Shared(t, create(t, url), create(t, url))
 }
 
@@ -135,7 +135,7 @@ func TestDurable(t *testing.T) {
 		"on":           {"on", "on"},
 		"remote_apply": {"remote_apply", "remote_apply"},
 	} {
-		url := pgtest.Database(t)
+		url := rig.Database(t)
 		u := must.Get(neturl.Parse(url))(t)
 		exec(t, url, `ALTER DATABASE `+strings.TrimPrefix(u.Path, "/")+` SET synchronous_commit = `+test.set)
 		pools := map[string]*pgxpool.Pool{"own": connect(t, url)}
@@ -160,7 +160,7 @@ func TestDurable(t *testing.T) {
 
 // TestNotRead checks that a large table is not scanned because it was small when the statement was first run.
 func TestNotRead(t *testing.T) {
-	s := create(t, pgtest.Database(t))
+	s := create(t, rig.Database(t))
 	mustAdd(t, s, "one", "two")
 	for range 10 {
 		must.Get(s.ByRecordID(t.Context(), "one"))(t)
@@ -189,7 +189,7 @@ func TestNotRead(t *testing.T) {
 
 // TestOtherProcesses writes through two stores with a pool each, as two processes would, one of them over the socket.
 func TestOtherProcesses(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	url := server.Database(t)
 	one, two := create(t, url), create(t, server.Socket(t, url))
 	done := make(chan error)
@@ -211,7 +211,7 @@ func TestOtherProcesses(t *testing.T) {
 // TestWaitsForAnother lets a writer wait for another process and give up: it leaves nothing behind that could do harm
 // later.
 func TestWaitsForAnother(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	one, two := create(t, url), create(t, url)
 	two.standstill = time.Hour
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -247,7 +247,7 @@ func TestWaitsForAnother(t *testing.T) {
 
 // TestStandsStill checks that a process that stops in a transaction loses it, and does not block others for ever.
 func TestStandsStill(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	one, two := create(t, url), create(t, url)
 	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		must.Fail(t, nil)(connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`))
@@ -265,7 +265,7 @@ func TestStandsStill(t *testing.T) {
 // TestStandsStillInAMessage checks the same for a process that stopped in the middle of a message, for whose rest the
 // server would wait for ever.
 func TestStandsStillInAMessage(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	one, two := create(t, url), create(t, url)
 	two.standstill = 100 * time.Millisecond
 	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
@@ -285,7 +285,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 }
 
 func TestReopen(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	must.Fail(t, ErrNoTables)(Open(t.Context(), connect(t, url)))
 	s := create(t, url)
 	mustAdd(t, s, "one")
@@ -310,7 +310,7 @@ func TestReopen(t *testing.T) {
 
 // TestCreateAtOnce makes the same tables from many connections at once.
 func TestCreateAtOnce(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	pool := connect(t, url)
 	done := make(chan error)
 	for range 6 {
@@ -328,7 +328,7 @@ func TestCreateAtOnce(t *testing.T) {
 }
 
 func TestEncoding(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	exec(t, url, `CREATE DATABASE latin OWNER jurat TEMPLATE template0 ENCODING 'LATIN1'`)
 	defer exec(t, url, `DROP DATABASE latin WITH (FORCE)`)
 	u := must.Get(neturl.Parse(url))(t)
@@ -339,7 +339,7 @@ func TestEncoding(t *testing.T) {
 }
 
 func TestAppendOnly(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	s := create(t, url)
 	mustAdd(t, s, "one")
 	must.Get(s.pool.Exec(t.Context(), `INSERT INTO jurat.timestamps VALUES (0, 0, 'rfc3161', '\x01')`))(t)
@@ -360,7 +360,7 @@ func TestAppendOnly(t *testing.T) {
 
 // TestReadOnly checks that a role with read rights only can read, and gets an error when it writes.
 func TestReadOnly(t *testing.T) {
-	server := pgtest.Start(t)
+	server := rig.StartPostgres(t)
 	url := server.Database(t)
 	mustAdd(t, create(t, url), "one")
 	reads := func(whose, url string, want error) {
@@ -387,7 +387,7 @@ func TestReadOnly(t *testing.T) {
 
 // TestDuplicateOfAnother checks that the error names a record that another process has appended.
 func TestDuplicateOfAnother(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	one, two := create(t, url), create(t, url)
 	mustAdd(t, one, "first", "same")
 	var duplicate *storage.DuplicateError
@@ -399,7 +399,7 @@ func TestDuplicateOfAnother(t *testing.T) {
 
 // TestDiskFull makes the server report a full disk on insertion.
 func TestDiskFull(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	s := create(t, url)
 	mustAdd(t, s, "one")
 	exec(t, url, `CREATE FUNCTION jurat.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device'
@@ -413,7 +413,7 @@ func TestDiskFull(t *testing.T) {
 
 // TestEndMissing checks that a last record that is not the end of a batch counts as damage.
 func TestEndMissing(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	s := create(t, url)
 	mustAdd(t, s, "one")
 	exec(t, url, `ALTER TABLE jurat.records DISABLE TRIGGER USER`, `UPDATE jurat.records SET root = NULL`)
@@ -422,7 +422,7 @@ func TestEndMissing(t *testing.T) {
 }
 
 func TestCloseWhileReading(t *testing.T) {
-	s := create(t, pgtest.Database(t))
+	s := create(t, rig.Database(t))
 	stop := make(chan error)
 	go func() {
 		for {
@@ -451,7 +451,7 @@ func check(t *testing.T, s *Store, want ...string) {
 func TestCheck(t *testing.T) {
 	for _, with := range []string{"queries", "amcheck"} {
 		t.Run(with, func(t *testing.T) {
-			url := pgtest.Database(t)
+			url := rig.Database(t)
 			s := create(t, url)
 			mustAdd(t, s, "one", "two", "three")
 			must.Want(t, s.Append(t.Context(), planOf("four", []byte("four"), "authority")), nil)
@@ -477,14 +477,14 @@ func hide(t *testing.T, url, index string) {
 }
 
 func TestCheckSettings(t *testing.T) {
-	server := pgtest.Start(t, "fsync=off", "full_page_writes=off")
+	server := rig.StartPostgres(t, "fsync=off", "full_page_writes=off")
 	check(t, create(t, server.Database(t)), "fsync=off", "full_page_writes=off")
 }
 
 // TestOperatorsOfOthers checks that functions and operators of other users are never called, even if they match
 // better than the server's own: they would run with the rights of the ledger's role.
 func TestOperatorsOfOthers(t *testing.T) {
-	url := pgtest.Database(t)
+	url := rig.Database(t)
 	create(t, url)
 	exec(t, url, `GRANT CREATE ON SCHEMA public TO public`,
 		`CREATE FUNCTION public.taken(text[], text[]) RETURNS text[] LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken'; END $$`,
@@ -503,7 +503,7 @@ func TestOperatorsOfOthers(t *testing.T) {
 
 // TestSnapshot checks that everything in a snapshot is of the same moment.
 func TestSnapshot(t *testing.T) {
-	s := create(t, pgtest.Database(t))
+	s := create(t, rig.Database(t))
 	trial := func(id string) {
 		t.Helper()
 		must.Do(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
@@ -536,7 +536,7 @@ func TestSnapshot(t *testing.T) {
 // TestTurnComesAsPatienceEnds checks a caller that gets its turn just when it begins to look for a stopped process:
 // it does not evict itself.
 func TestTurnComesAsPatienceEnds(t *testing.T) {
-	s := create(t, pgtest.Database(t))
+	s := create(t, rig.Database(t))
 	stop := errors.New("stop")
 	for n := range 2000 {
 		s.standstill = time.Duration(n%200) * 5 * time.Microsecond

@@ -16,12 +16,12 @@ import (
 	"jurat/evidence"
 	"jurat/internal/log/token"
 	"jurat/internal/test/must"
-	"jurat/internal/test/tokentest"
+	"jurat/internal/test/rig"
 )
 
 // TestSoftHSM has keys made on a token sign, and OpenSSL verify. The keys stay on the token, and do nothing but sign.
 func TestSoftHSM(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	h := helperOf(t, soft.Helper(t))
 	for _, algorithm := range []evidence.Algorithm{evidence.ES256, evidence.RS256} {
 		uri := "pkcs11:token=house;object=" + string(algorithm)
@@ -57,13 +57,13 @@ func openssl(t *testing.T, public crypto.PublicKey, message, signature []byte) {
 	for name, content := range map[string][]byte{"key": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "message": message, "signature": signature} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	tokentest.Run(t, "openssl", "dgst", "-sha256", "-verify", dir+"/key", "-signature", dir+"/signature", dir+"/message")
+	rig.Run(t, "openssl", "dgst", "-sha256", "-verify", dir+"/key", "-signature", dir+"/signature", dir+"/message")
 }
 
 // TestSameSignatureAsFromFile: the token signs a payload of the test vectors as the key file did.
 func TestSameSignatureAsFromFile(t *testing.T) {
-	soft := tokentest.New(t)
-	tokentest.Run(t, "softhsm2-util", "--import", "../../../evidence/testdata/keys/worthless-test-key-rs256.pem", "--token", soft.Label, "--pin", soft.PIN, "--label", "vector", "--id", "02")
+	soft := rig.NewToken(t)
+	rig.Run(t, "softhsm2-util", "--import", "../../../evidence/testdata/keys/worthless-test-key-rs256.pem", "--token", soft.Label, "--pin", soft.PIN, "--label", "vector", "--id", "02")
 	text := must.Get(os.ReadFile("../../../testdata/vectors/sealing/action-rs256.record.json"))(t)
 	r := must.Get(evidence.Open(text))(t)
 	h := helperOf(t, soft.Helper(t, "--allow-imported"))
@@ -78,10 +78,10 @@ func TestSameSignatureAsFromFile(t *testing.T) {
 
 // TestRefused: what the helper refuses, and how it says so.
 func TestRefused(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	file := filepath.Join(t.TempDir(), "key.pem")
-	tokentest.Run(t, "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", file)
-	tokentest.Run(t, "softhsm2-util", "--import", file, "--token", soft.Label, "--pin", soft.PIN, "--label", "imported", "--id", "01")
+	rig.Run(t, "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", file)
+	rig.Run(t, "softhsm2-util", "--import", file, "--token", soft.Label, "--pin", soft.PIN, "--label", "imported", "--id", "01")
 	make := func(kind, id, label string, more ...string) {
 		t.Helper()
 		soft.Tool(t, append([]string{"--keypairgen", "--key-type", kind, "--id", id, "--label", label, "--usage-sign"}, more...)...)
@@ -117,7 +117,7 @@ func TestRefused(t *testing.T) {
 
 // TestPIN counts how often the token gets a PIN: a wrong one once, and none where it says that a wrong one was tried.
 func TestPIN(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	spy, log := soft.Spy(t)
 	for _, c := range []struct {
 		pin, more string
@@ -127,7 +127,7 @@ func TestPIN(t *testing.T) {
 		{"wrong-4711", "", token.ErrPIN, 1}, {"wrong-4711", "", token.ErrPIN, 1}, {soft.PIN, "", token.ErrPIN, 1},
 		{soft.PIN, " --again", token.ErrNotFound, 2}, {soft.PIN, "", token.ErrNotFound, 3},
 	} {
-		h := helperOf(t, tokentest.Program(t)+" --module "+spy+" --token house --pin-file "+soft.PINFile(t, c.pin)+c.more)
+		h := helperOf(t, rig.TokenHelper(t)+" --module "+spy+" --token house --pin-file "+soft.PINFile(t, c.pin)+c.more)
 		for range 3 {
 			if _, err := h.Find(t.Context(), mia); !errors.Is(err, c.want) {
 				t.Errorf("%v: error %v", c, err)
@@ -142,7 +142,7 @@ func TestPIN(t *testing.T) {
 
 // TestMistakes are reported before a token gets a PIN.
 func TestMistakes(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	spy, log := soft.Spy(t)
 	good, open := soft.PINFile(t, soft.PIN), soft.PINFile(t, soft.PIN)
 	must.Do(t, os.Chmod(open, 0o644))
@@ -159,7 +159,7 @@ func TestMistakes(t *testing.T) {
 		"--module " + spy + " --token house --sessions 0 --pin-file " + good:             "--sessions",
 		"--module " + spy + " --pin-file " + good + " export x":                          "unknown command",
 	} {
-		if _, err := helperOf(t, tokentest.Program(t)+" "+arguments).Find(t.Context(), mia); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := helperOf(t, rig.TokenHelper(t)+" "+arguments).Find(t.Context(), mia); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", arguments, err, want)
 		}
 	}
@@ -170,7 +170,7 @@ func TestMistakes(t *testing.T) {
 
 // TestTokenRemoved pulls the token out and puts it back, while the same client goes on.
 func TestTokenRemoved(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	h := helperOf(t, soft.Helper(t))
 	key := must.Get(h.FindOrGenerate(t.Context(), mia, evidence.ES256))(t)
 	signer := must.Get(h.Signer(key))(t)
@@ -193,7 +193,7 @@ func TestTokenRemoved(t *testing.T) {
 
 // TestHelperKilled kills the helper again and again while many callers sign. Each call gives a valid signature or an error, and later calls work.
 func TestHelperKilled(t *testing.T) {
-	soft := tokentest.New(t)
+	soft := rig.NewToken(t)
 	script, pids := filepath.Join(t.TempDir(), "helper"), filepath.Join(t.TempDir(), "pids")
 	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\necho $$ >> "+pids+"\nexec "+soft.Helper(t)+"\n"), 0o700))
 	h := helperOf(t, script)
@@ -231,7 +231,7 @@ func TestHelperKilled(t *testing.T) {
 		}
 		text := must.Get(os.ReadFile(pids))(t)
 		all := strings.Fields(string(text))
-		tokentest.Run(t, "kill", "-9", all[len(all)-1])
+		rig.Run(t, "kill", "-9", all[len(all)-1])
 	}
 	close(stop)
 	callers.Wait()

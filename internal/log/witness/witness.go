@@ -52,7 +52,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
-	"jurat/internal/log/sqlitefile"
+	"jurat/internal/log/ledger/sqlite"
 )
 
 var (
@@ -109,7 +109,7 @@ func Open(ctx context.Context, c Config) (*Witness, error) {
 		w.logs[log.Name()] = append(w.logs[log.Name()], log)
 	}
 	var err error
-	if w.db, err = sqlitefile.Open(c.File, "synchronous(FULL)"); err == nil {
+	if w.db, err = sqlite.OpenFile(c.File, "synchronous(FULL)"); err == nil {
 		w.db.SetMaxOpenConns(1) // one request at a time reads or writes, and only briefly
 		if err = claim(ctx, w.db, c.Key); err != nil {
 			err = errors.Join(err, w.db.Close())

@@ -11,7 +11,7 @@ import (
 	"jurat/internal/test/must"
 )
 
-// readers are those of streams, by the form that they read. What they make of whole and of cut streams, package observe tests.
+// readers are those of streams, by the form that they read. What they make of whole and of cut streams, package traffic tests.
 var readers = map[string]func([]byte) (convo.Streamed, error){"responses": convo.ReadResponsesStream, "chat": convo.ReadChatStream,
 	"messages": convo.ReadMessagesStream, "generate": convo.ReadGenerateStream}
 

@@ -20,8 +20,8 @@ import (
 	"jurat/internal/court/subject"
 	"jurat/internal/kit/fault"
 	"jurat/internal/tap/convo"
-	"jurat/internal/tap/observe"
 	"jurat/internal/tap/telemetry"
+	"jurat/internal/tap/traffic"
 )
 
 func (r *reader) readCases(place string, data []byte, form subject.Form) ([]subject.Brought, error) {
@@ -414,7 +414,7 @@ func (e *Exchange) counted() (prompt, answers int, model string) {
 		before, after := e.said()
 		return len(before), len(after), ""
 	}
-	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: e.told.Body})
+	p, err := traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: e.told.Body})
 	if err != nil {
 		return 0, 0, ""
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"jurat/internal/kit/fault"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // A finder reads the copy of an answer, and says up to where the client may have it before the call is recorded.
@@ -180,7 +180,7 @@ func (c *compressed) Close() {
 }
 
 func (c *compressed) decode(encoding string, limit int64) error {
-	d, err := observe.DecodeOne(encoding, (*source)(c))
+	d, err := traffic.DecodeOne(encoding, (*source)(c))
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (c *compressed) decode(encoding string, limit int64) error {
 	for {
 		n, err := d.Read(buf)
 		if limit -= int64(n); limit < 0 {
-			return observe.ErrTooLong
+			return traffic.ErrTooLong
 		}
 		if n > 0 {
 			c.gave, c.decoded = true, c.decoded+int64(n)

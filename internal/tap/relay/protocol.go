@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // A Protocol is what the callers of an upstream speak: a family of protocols with one way of ending an answer. Everything else that a
@@ -94,9 +94,9 @@ func a2aEnd(e Event) (name string, last bool) {
 			return "final", true
 		case path == "kind" && m.Value == "message", (path == "message" || path == "msg") && m.Kind == '{':
 			return "message", true
-		case path == "statusUpdate/status/state" && observe.A2AOver(m.Value):
+		case path == "statusUpdate/status/state" && traffic.A2AOver(m.Value):
 			return m.Value, true
-		case (path == "task/status/state" || path == "status/state") && observe.A2AOver(m.Value) && !waits(m.Value):
+		case (path == "task/status/state" || path == "status/state") && traffic.A2AOver(m.Value) && !waits(m.Value):
 			name = m.Value // other events may follow: an agent of 0.3 sends one that is final
 		}
 	}

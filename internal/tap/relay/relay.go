@@ -19,7 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // Options set up a Relay.
@@ -314,7 +314,7 @@ var (
 	ErrClientGone  error = Reason("the client closed its connection before the answer ended")
 	ErrNotRecorded       = errors.New("the call could not be recorded, so the end of the answer is not handed out")
 	ErrSpoolFull         = errors.New("the spool is full")
-	ErrRefused           = observe.ErrTooLong
+	ErrRefused           = traffic.ErrTooLong
 	ErrUpgrade           = errors.New("the connection changed to another protocol, which is not recorded")
 )
 

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // A spool keeps copies of bodies while their calls last, within limits for all of them together.
@@ -340,5 +340,5 @@ var errReading = errors.New("reading the body of the request")
 
 // Decoded reads the copy without its encoding. Reading fails with ErrRefused when the decoded body is too large.
 func (b *Body) Decoded() (io.ReadCloser, error) {
-	return observe.Decode(b.Encoding, b.Open(), b.maxDecoded)
+	return traffic.Decode(b.Encoding, b.Open(), b.maxDecoded)
 }

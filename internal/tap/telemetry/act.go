@@ -23,8 +23,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
-	"jurat/internal/tap/observe/otlp"
+	"jurat/internal/tap/traffic"
+	"jurat/internal/tap/traffic/otlp"
 )
 
 // An Act is an act of an agent of which telemetry tells. Everything in it is the sender's word.
@@ -39,7 +39,7 @@ type Act struct {
 	Began       time.Time // by the sender's clock; zero: not told
 	Ended       time.Time // likewise
 	Failed      bool
-	Body        []byte // what is told, as package observe/otlp writes it: one span, or the events of one
+	Body        []byte // what is told, as package traffic/otlp writes it: one span, or the events of one
 }
 
 // Told is what a delivery tells.
@@ -244,10 +244,10 @@ const never = "the bytes of the call, its headers, its status and its attempts: 
 
 // Observed is the act as a recorder states it, but for the recorder's own name and the chain. received is when it was told, by the recorder's clock.
 func (a *Act) Observed(agent string, received time.Time) observed.Act {
-	p, _ := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body}) // the protocol is known
+	p, _ := traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: a.Body}) // the protocol is known
 	o := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID(agent, false), ActionType: evidence.ObservedSpan, RequestID: a.RequestID(), Timestamp: evidence.FormatTime(received), ParentRequestID: a.Parent},
 		Observed: evidence.Observed{Agent: agent, Began: evidence.FormatTime(a.Began), Ended: evidence.Complete, Fidelity: evidence.ByAttributes, Missing: append([]string{never}, p.Problems...),
-			Protocol: observe.OTLP, Vantage: evidence.Telemetry}, Request: observed.Whole(a.Body, "application/json")}
+			Protocol: traffic.OTLP, Vantage: evidence.Telemetry}, Request: observed.Whole(a.Body, "application/json")}
 	switch {
 	case a.Began.IsZero():
 		o.Began = evidence.FormatTime(received)

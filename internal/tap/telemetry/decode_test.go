@@ -21,9 +21,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
-	"jurat/internal/tap/observe/otlp"
 	"jurat/internal/tap/telemetry"
+	"jurat/internal/tap/traffic"
+	"jurat/internal/tap/traffic/otlp"
 	"jurat/internal/test/must"
 )
 
@@ -271,7 +271,7 @@ func TestRealInstrumentations(t *testing.T) {
 	for _, name := range []string{"openinference.json", "opentelemetry.jsonl"} {
 		t.Run(name, func(t *testing.T) {
 			told := readFile(t, name)
-			var spans, events []observe.Projection
+			var spans, events []traffic.Projection
 			for i := range told.Acts {
 				a := &told.Acts[i]
 				p := project(t, a)
@@ -322,9 +322,9 @@ func readFile(t *testing.T, name string) *telemetry.Told {
 	return telemetry.Find(&all)
 }
 
-func project(t *testing.T, a *telemetry.Act) observe.Projection {
+func project(t *testing.T, a *telemetry.Act) traffic.Projection {
 	t.Helper()
-	p := must.Get(observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body}))(t)
+	p := must.Get(traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: a.Body}))(t)
 	return p
 }
 

@@ -24,14 +24,14 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
-	"jurat/internal/tap/recording"
+	"jurat/internal/tap/sealer"
+	"jurat/internal/tap/traffic"
 )
 
 // Config says whose acts are recorded, and by whom.
 type Config struct {
 	// Report seals an act. Its error is that of a log that does not seal.
-	Report func(ctx context.Context, act observed.Act, otherID string) (recording.Account, error)
+	Report func(ctx context.Context, act observed.Act, otherID string) (sealer.Account, error)
 	// Agent is whose telemetry comes without a token. "": such telemetry is refused.
 	Agent string
 	// WhoIs returns the agent that a token belongs to. nil: no token counts.
@@ -225,8 +225,8 @@ func turn(ctx context.Context, places chan struct{}) (leave func(), err error) {
 
 func decoded(src io.Reader, encoding string) ([]byte, error) {
 	encoding = strings.ToLower(strings.TrimSpace(encoding))
-	d, err := observe.DecodeOne(encoding, bufio.NewReader(src))
-	if errors.Is(err, observe.ErrEncoding) {
+	d, err := traffic.DecodeOne(encoding, bufio.NewReader(src))
+	if errors.Is(err, traffic.ErrEncoding) {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the encoding: %w: send gzip, deflate, br, zstd or none", err)
 	}
 	if err != nil {
@@ -247,7 +247,7 @@ func decoded(src io.Reader, encoding string) ([]byte, error) {
 func (r *Receiver) record(q *question, agent string, body []byte) (*Told, error) {
 	header := q.Header.Get("Jurat-Chain")
 	if header != "" {
-		if err := recording.CheckChain(cmp.Or(agent, r.Agent), header); err != nil {
+		if err := sealer.CheckChain(cmp.Or(agent, r.Agent), header); err != nil {
 			return nil, refuse(http.StatusBadRequest, "Jurat-Chain: %w", err)
 		}
 	}
@@ -320,7 +320,7 @@ func (a *act) place(given string) {
 		if name == "" {
 			continue
 		}
-		a.chain = recording.ChainOf(a.agent, name)
+		a.chain = sealer.ChainOf(a.agent, name)
 		err := evidence.CheckName(a.chain)
 		if err == nil {
 			return
@@ -355,11 +355,11 @@ func (r *Receiver) sealOne(ctx context.Context, a *act) error {
 		return fmt.Errorf("the log does not seal: %w", err)
 	}
 	switch account {
-	case recording.New:
+	case sealer.New:
 		r.counts[sealed].Add(1)
-	case recording.Known:
+	case sealer.Known:
 		r.counts[known].Add(1)
-	case recording.Another:
+	case sealer.Another:
 		r.counts[another].Add(1)
 		r.Log.Warn("another account of an act came; both are in the log", "agent", a.agent, "chain", a.chain, "span", evidence.Abbreviate(a.RequestID()))
 	}

@@ -25,7 +25,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/recording"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/tap/telemetry"
 	"jurat/internal/test/must"
 )
@@ -37,7 +37,7 @@ type desk struct {
 	broken  error
 }
 
-func (d *desk) report(_ context.Context, told observed.Act, _ string) (recording.Account, error) {
+func (d *desk) report(_ context.Context, told observed.Act, _ string) (sealer.Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken != nil {
@@ -45,11 +45,11 @@ func (d *desk) report(_ context.Context, told observed.Act, _ string) (recording
 	}
 	for _, before := range d.reports {
 		if before.RecordID == told.RecordID {
-			return recording.Known, nil
+			return sealer.Known, nil
 		}
 	}
 	d.reports = append(d.reports, told)
-	return recording.New, nil
+	return sealer.New, nil
 }
 
 func (d *desk) config() telemetry.Config {
@@ -246,7 +246,7 @@ func TestChains(t *testing.T) {
 		c := d.config()
 		c.Chain = test.common
 		request{body: test.body, header: map[string]string{"Jurat-Chain": test.header}}.do(telemetry.New(c))
-		if len(d.reports) != 1 || d.reports[0].ChainID != recording.ChainOf("shop-bot", test.want) {
+		if len(d.reports) != 1 || d.reports[0].ChainID != sealer.ChainOf("shop-bot", test.want) {
 			t.Errorf("%s: %+v", name, d.reports)
 			continue
 		}
@@ -303,7 +303,7 @@ func TestManySenders(t *testing.T) {
 func TestBodiesInMemory(t *testing.T) {
 	seal, c, read := make(chan struct{}), (&desk{}).config(), atomic.Int64{}
 	report := c.Report
-	c.Report = func(ctx context.Context, told observed.Act, other string) (recording.Account, error) {
+	c.Report = func(ctx context.Context, told observed.Act, other string) (sealer.Account, error) {
 		<-seal
 		return report(ctx, told, other)
 	}

@@ -17,7 +17,7 @@ import (
 	"jurat/internal/court/schedule"
 	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
-	"jurat/internal/log/sqlitefile"
+	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/test/must"
 	"jurat/internal/web/docket"
 	"jurat/internal/web/find"
@@ -43,7 +43,7 @@ func said(i int64) (*evidence.Draft, error) {
 // roomOf returns the size of a database whose write-ahead log is empty.
 func roomOf(b *testing.B, file string) float64 {
 	b.Helper()
-	db, err := sqlitefile.Open(file)
+	db, err := sqlite.OpenFile(file)
 	if err == nil {
 		_, err = db.ExecContext(b.Context(), "PRAGMA wal_checkpoint(TRUNCATE)")
 		err = errors.Join(err, db.Close())

@@ -18,7 +18,7 @@ import (
 	"jurat/internal/log/filestore"
 	"jurat/internal/log/installation"
 	"jurat/internal/test/must"
-	"jurat/internal/test/pgtest"
+	"jurat/internal/test/rig"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -30,7 +30,7 @@ func BenchmarkSeal(b *testing.B) {
 		b.Run(fmt.Sprintf("%d callers", callers), func(b *testing.B) { sealTogether(b, furnish(b), callers) })
 	}
 	b.Run("64 callers on PostgreSQL", func(b *testing.B) {
-		config := installation.Config{Dir: filepath.Join(b.TempDir(), "data"), DB: pgtest.Database(b), WrappingKey: filepath.Join(b.TempDir(), "wrapping.key")}
+		config := installation.Config{Dir: filepath.Join(b.TempDir(), "data"), DB: rig.Database(b), WrappingKey: filepath.Join(b.TempDir(), "wrapping.key")}
 		must.Do(b, os.WriteFile(config.WrappingKey, filestore.Generate(), 0o600))
 		sealTogether(b, furnishIn(b, config), 64)
 	})

@@ -23,8 +23,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/court/acts"
-	"jurat/internal/tap/recording"
 	"jurat/internal/tap/relay"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/test/must"
 )
 
@@ -61,7 +61,7 @@ func (w *ways) record(b *testing.B, mode relay.Mode, base *url.URL, next http.Ro
 	b.Helper()
 	log := slog.New(slog.DiscardHandler)
 	seals := acts.New(acts.Config{Ledger: w.h.Ledger, Keys: w.h.Keys, Disclose: w.h.Apart.Disclose, Now: time.Now}).Observations()
-	r, err := recording.Open(b.Context(), recording.Config{Log: seals, Name: "recorder", Folder: filepath.Join(w.h.Dir, "recorder"), Mode: mode, Agent: agent, Vantage: evidence.Proxy, Version: "bench",
+	r, err := sealer.Open(b.Context(), sealer.Config{Log: seals, Name: "recorder", Folder: filepath.Join(w.h.Dir, "recorder"), Mode: mode, Agent: agent, Vantage: evidence.Proxy, Version: "bench",
 		Configuration: evidence.DigestOf([]byte(string(mode))), Tell: log})
 	if err != nil {
 		b.Fatal(err)

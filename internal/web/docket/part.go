@@ -18,7 +18,7 @@ import (
 	"jurat/internal/court/subject"
 	"jurat/internal/log/ledger"
 	"jurat/internal/tap/convo"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/web/find"
 	"jurat/verify"
 )
@@ -101,7 +101,7 @@ func (a *RecordedAct) take(said subject.Act) {
 	a.Lacks = append(a.Lacks, said.Lacks...)
 	p := &said.Said // what the bytes say beside the messages
 	a.Error, a.Problem, a.Finish, a.Alternatives = p.Error, p.Problem, p.Finish, p.Alternatives
-	if a.Observed != nil && len(a.Lacks) > 0 && p.State == observe.Failed {
+	if a.Observed != nil && len(a.Lacks) > 0 && p.State == traffic.Failed {
 		a.Problem = "" // the lack says it
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"jurat/internal/court/llm"
 	"jurat/internal/court/subject"
 	"jurat/internal/log/ledger"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/verify"
@@ -154,7 +154,7 @@ var prices = llm.Prices{{Model: "gpt-4o", Rates: llm.Rates{Input: 2, Cached: 1, 
 func call(n int, chain, agent, request, response string) observed.Act {
 	at := jurattest.Start.Add(time.Duration(n) * time.Second)
 	return observed.Act{Payload: evidence.Payload{AgentID: "gate", RequestID: fmt.Sprintf("call-%d", n), Timestamp: evidence.FormatTime(at), ChainID: chain},
-		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
+		Observed: evidence.Observed{Began: evidence.FormatTime(at.Add(-time.Second)), Agent: agent, Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: traffic.OpenAIChat, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, EndedMS: observed.Milliseconds(time.Second)},
 		Request:  observed.Whole(request, "application/json"), Response: observed.Whole(response, "application/json")}
 }
 

@@ -24,7 +24,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
-	"jurat/internal/log/sqlitefile"
+	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/internal/web/find"
@@ -208,7 +208,7 @@ func TestEarlierVersion(t *testing.T) {
 	x := openIndex(t, h, path)
 	follow(t, x)
 	must.Do(t, x.Close())
-	db, err := sqlitefile.Open(path)
+	db, err := sqlite.OpenFile(path)
 	if err == nil {
 		_, err = db.ExecContext(t.Context(), "DROP TABLE notes; PRAGMA user_version = 1")
 	}
@@ -235,7 +235,7 @@ func TestManyReplaceAtOnce(t *testing.T) {
 	}
 	for range 10 {
 		path := t.TempDir() + "/find.db"
-		db := must.Get(sqlitefile.Open(path))(t)
+		db := must.Get(sqlite.OpenFile(path))(t)
 		_, err := db.Exec("CREATE TABLE words (old TEXT); PRAGMA user_version = 4")
 		must.Do(t, errors.Join(err, db.Close()))
 		var all [6]*find.Index
@@ -623,7 +623,7 @@ func expire(t *testing.T, h *jurattest.House) {
 // fill adds to an index what no record has (any more), and makes its write-ahead log short. It returns the file.
 func fill(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db := must.Get(sqlitefile.Open(path))(t)
+	db := must.Get(sqlite.OpenFile(path))(t)
 	t.Cleanup(func() { db.Close() })
 	must.Get(db.Exec(`WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
 		INSERT INTO records SELECT i, 'a', 'r', 'canary-4711', hex(randomblob(100)), 0, '' FROM n; PRAGMA wal_checkpoint(TRUNCATE)`))(t)

@@ -47,7 +47,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/log/ledger"
-	"jurat/internal/log/sqlitefile"
+	"jurat/internal/log/ledger/sqlite"
 	"jurat/jury"
 )
 
@@ -217,7 +217,7 @@ var errOther = errors.New("the index of words is of another log")
 
 func openTables(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, error) {
 	// What is deleted is overwritten. A commit does not wait for the disk, because the log has everything.
-	db, err := sqlitefile.Open(path, "synchronous(NORMAL)", "secure_delete(ON)", "cache_size(-32000)")
+	db, err := sqlite.OpenFile(path, "synchronous(NORMAL)", "secure_delete(ON)", "cache_size(-32000)")
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func codeOf(err error) int {
 	if errors.Is(err, os.ErrPermission) {
 		return sqlite3.SQLITE_PERM
 	}
-	return sqlitefile.Code(err)
+	return sqlite.Code(err)
 }
 
 type querier interface {

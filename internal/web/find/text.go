@@ -19,7 +19,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/kit/fault"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // A Passage is a string in a payload.
@@ -63,7 +63,7 @@ func Passages(p *evidence.Payload) []Passage {
 // seen adds what the answer says that a recorder saw, where its bytes stand in clear in the record alone.
 func (w *walk) seen(p *evidence.Payload) {
 	seen := new(observed.Window).Read(observed.Open(&evidence.Record{Payload: *p}))
-	if said, err := observe.Project(observe.CallOf(p.Observed, seen.Request, seen.Response)); err == nil && said.Output != nil {
+	if said, err := traffic.Project(traffic.CallOf(p.Observed, seen.Request, seen.Response)); err == nil && said.Output != nil {
 		w.value("/response", said.Output)
 	}
 }

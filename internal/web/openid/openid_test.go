@@ -14,15 +14,15 @@ import (
 
 	"jurat/internal/log/access"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/internal/web/openid"
-	"jurat/internal/web/openid/openidtest"
 )
 
 const redirect = "http://127.0.0.1:1/sign-in/callback"
 
-func open(t *testing.T, i *openidtest.Issuer, change func(*openid.Config)) *openid.Provider {
+func open(t *testing.T, i *rig.Issuer, change func(*openid.Config)) *openid.Provider {
 	t.Helper()
-	c := openid.Config{Issuer: i.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret,
+	c := openid.Config{Issuer: i.URL, ClientID: rig.ClientID, ClientSecret: rig.ClientSecret,
 		Roles: map[string][]access.Role{"reviewers": {access.Reviewer}, "auditors": {access.Auditor}}}
 	if change != nil {
 		change(&c)
@@ -49,7 +49,7 @@ func signIn(t *testing.T, p *openid.Provider) (*openid.Person, string, error) {
 }
 
 func TestSignIn(t *testing.T) {
-	person, next, err := signIn(t, open(t, openidtest.New(t), nil))
+	person, next, err := signIn(t, open(t, rig.NewIssuer(t), nil))
 	if err != nil || person.Name != "mia@example.com" || !slices.Equal(person.Roles, []access.Role{access.Reviewer}) || person.Subject != "248289761001" || next != "/reviews" {
 		t.Errorf("%+v, %q, %v", person, next, err)
 	}
@@ -73,7 +73,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"not issued":                {map[string]any{"iat": nil}, openid.ErrRefused},
 		"issued to another":         {map[string]any{"azp": "somebody-else"}, openid.ErrRefused},
 		"issued to no text":         {map[string]any{"azp": 7}, openid.ErrRefused},
-		"for two, issued to none":   {map[string]any{"aud": []string{openidtest.ClientID, "other"}}, openid.ErrRefused},
+		"for two, issued to none":   {map[string]any{"aud": []string{rig.ClientID, "other"}}, openid.ErrRefused},
 		"not yet valid":             {map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}, openid.ErrRefused},
 		"an address not verified":   {map[string]any{"email_verified": false}, openid.ErrRefused},
 		"verified by a word":        {map[string]any{"email_verified": "true"}, openid.ErrRefused},
@@ -83,23 +83,23 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"groups without a role":     {map[string]any{"groups": []string{"everybody"}}, openid.ErrNobody},
 		"a group that is no string": {map[string]any{"groups": []any{7, map[string]any{"reviewers": true}}}, openid.ErrNobody},
 	} {
-		i := openidtest.New(t)
+		i := rig.NewIssuer(t)
 		i.Claims = c.claims
 		if person, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, c.want) || person != nil {
 			t.Errorf("%s: %+v, %v", name, person, err)
 		}
 	}
-	right := openidtest.New(t)
-	right.Claims = map[string]any{"aud": []string{openidtest.ClientID, "other"}, "azp": openidtest.ClientID, "iat": time.Now().Add(time.Minute).Unix()}
+	right := rig.NewIssuer(t)
+	right.Claims = map[string]any{"aud": []string{rig.ClientID, "other"}, "azp": rig.ClientID, "iat": time.Now().Add(time.Minute).Unix()}
 	if _, _, err := signIn(t, open(t, right, nil)); err != nil {
 		t.Errorf("for two, issued to this one: %v", err)
 	}
-	i := openidtest.New(t)
-	i.Sign = openidtest.NewKey(t)
+	i := rig.NewIssuer(t)
+	i.Sign = rig.NewIssuerKey(t)
 	if _, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, openid.ErrRefused) {
 		t.Errorf("another key: %v", err)
 	}
-	if _, _, err := signIn(t, open(t, openidtest.New(t), func(c *openid.Config) { c.ClientSecret = "x" })); !errors.Is(err, openid.ErrRefused) || strings.Contains(err.Error(), openidtest.ClientSecret) {
+	if _, _, err := signIn(t, open(t, rig.NewIssuer(t), func(c *openid.Config) { c.ClientSecret = "x" })); !errors.Is(err, openid.ErrRefused) || strings.Contains(err.Error(), rig.ClientSecret) {
 		t.Errorf("another secret: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestTokenEndpointThatLeadsElsewhere(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer elsewhere.Close()
 	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
-		i := openidtest.New(t)
+		i := rig.NewIssuer(t)
 		handler := i.Config.Handler
 		i.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/token" {
@@ -128,7 +128,7 @@ func TestTokenEndpointThatLeadsElsewhere(t *testing.T) {
 // TestAnswersOfOtherSignIns: an answer counts once, in the browser that asked, and for a limited time.
 func TestAnswersOfOtherSignIns(t *testing.T) {
 	now := time.Now()
-	p := open(t, openidtest.New(t), func(c *openid.Config) { c.Now = func() time.Time { return now } })
+	p := open(t, rig.NewIssuer(t), func(c *openid.Config) { c.Now = func() time.Time { return now } })
 	begin := func() (string, string) {
 		t.Helper()
 		address, kept, err := p.Begin(redirect, "/")
@@ -172,7 +172,7 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 
 // TestManySignIns: sign-ins that strangers begin do not keep people from signing in.
 func TestManySignIns(t *testing.T) {
-	p := open(t, openidtest.New(t), nil)
+	p := open(t, rig.NewIssuer(t), nil)
 	address, kept, err := p.Begin(redirect, "/")
 	must.Do(t, err)
 	for range 5000 {
@@ -190,7 +190,7 @@ func TestManySignIns(t *testing.T) {
 
 // TestProviderIsAway: a provider that does not answer has not refused the person. It is a problem for the operator.
 func TestProviderIsAway(t *testing.T) {
-	p := open(t, openidtest.New(t), func(c *openid.Config) { c.HTTP = &http.Client{Transport: &away{}} })
+	p := open(t, rig.NewIssuer(t), func(c *openid.Config) { c.HTTP = &http.Client{Transport: &away{}} })
 	person, _, err := signIn(t, p)
 	must.Hold(t, err != nil && !errors.Is(err, openid.ErrRefused) && !errors.Is(err, openid.ErrStale) && person == nil, "%+v, %v", person, err)
 }
@@ -208,7 +208,7 @@ func (a *away) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestForgedSignIns: the server accepts only a kept text that a server with its key has encrypted.
 func TestForgedSignIns(t *testing.T) {
-	i := openidtest.New(t)
+	i := rig.NewIssuer(t)
 	p, other := open(t, i, nil), open(t, i, nil)
 	address, kept, err := other.Begin(redirect, "/")
 	must.Do(t, err)
@@ -228,7 +228,7 @@ func TestForgedSignIns(t *testing.T) {
 }
 
 func TestConfigs(t *testing.T) {
-	i := openidtest.New(t)
+	i := rig.NewIssuer(t)
 	for name, change := range map[string]func(*openid.Config){
 		"http":           func(c *openid.Config) { c.Issuer = "http://issuer.example" },
 		"no issuer":      func(c *openid.Config) { c.Issuer = "" },
@@ -237,7 +237,7 @@ func TestConfigs(t *testing.T) {
 		"an agent":       func(c *openid.Config) { c.Roles = map[string][]access.Role{"bots": {access.Agent}} },
 		"another issuer": func(c *openid.Config) { c.Issuer += "/other" },
 	} {
-		c := openid.Config{Issuer: i.URL, ClientID: openidtest.ClientID, Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}
+		c := openid.Config{Issuer: i.URL, ClientID: rig.ClientID, Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}
 		change(&c)
 		_, err := openid.New(t.Context(), c)
 		must.Hold(t, err != nil, "%s: accepted", name)
@@ -247,7 +247,7 @@ func TestConfigs(t *testing.T) {
 // TestSignInEndsOnAnotherServer: a browser may come back to another server than it left. A server with the shared key
 // completes the sign-in. One with another key refuses it as not its own.
 func TestSignInEndsOnAnotherServer(t *testing.T) {
-	issuer := openidtest.New(t)
+	issuer := rig.NewIssuer(t)
 	with := func(shared []byte) *openid.Provider {
 		return open(t, issuer, func(c *openid.Config) { c.Shared = shared })
 	}

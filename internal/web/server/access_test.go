@@ -21,8 +21,8 @@ import (
 	"jurat/internal/log/access"
 	"jurat/internal/log/erasure"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/internal/web/openid"
-	"jurat/internal/web/openid/openidtest"
 	"jurat/internal/web/portal"
 	"jurat/internal/web/server"
 )
@@ -384,8 +384,8 @@ func TestNamesOfOthers(t *testing.T) {
 
 // TestSignInByProvider signs in through the provider, as a browser does.
 func TestSignInByProvider(t *testing.T) {
-	issuer := openidtest.New(t)
-	asked := must.Get(openid.New(t.Context(), openid.Config{Issuer: issuer.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret,
+	issuer := rig.NewIssuer(t)
+	asked := must.Get(openid.New(t.Context(), openid.Config{Issuer: issuer.URL, ClientID: rig.ClientID, ClientSecret: rig.ClientSecret,
 		Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}))(t)
 	r := start(t, func(c *server.Config) { c.Provider = asked })
 	jar := must.Get(cookiejar.New(nil))(t)

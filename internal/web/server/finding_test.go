@@ -20,7 +20,7 @@ import (
 	"jurat/internal/court/schedule"
 	"jurat/internal/log/access"
 	"jurat/internal/log/erasure"
-	"jurat/internal/log/sqlitefile"
+	"jurat/internal/log/ledger/sqlite"
 	"jurat/internal/test/browsertest"
 	"jurat/internal/test/must"
 	"jurat/internal/web/server"
@@ -302,7 +302,7 @@ func TestRecordingBehind(t *testing.T) {
 	_, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress(chain), "", bearer(auditor)...)
 	must.Contain(t, text, "parcel 1")
 	must.Hold(t, !strings.Contains(text, behind), "%v", text)
-	db := must.Get(sqlitefile.Open(path))(t)
+	db := must.Get(sqlite.OpenFile(path))(t)
 	defer db.Close()
 	busy := must.Get(db.BeginTx(t.Context(), nil))(t)
 	defer busy.Rollback()
@@ -320,7 +320,7 @@ func TestRecordingBeforeTheIndexHasIt(t *testing.T) {
 	const chain = "recorded/courier/new"
 	ada, sam := bearer(r.token(t, "ada", access.Auditor)), bearer(r.token(t, "sam", access.Submitter))
 	answers(t, http.StatusNotFound, http.DefaultClient, "GET", r.URL+recordingAddress(chain), "", ada...) // the index has all that there is
-	db := must.Get(sqlitefile.Open(index))(t)
+	db := must.Get(sqlite.OpenFile(index))(t)
 	defer db.Close()
 	must.Get(db.ExecContext(t.Context(), `CREATE TRIGGER stop BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'a test'); END`))(t)
 	r.record(t, chain, spokenCall(t, 1, "Hello", "Hi"))

@@ -23,15 +23,15 @@ import (
 	"jurat/internal/log/access"
 	"jurat/internal/log/installation"
 	"jurat/internal/log/ledger"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 	"jurat/internal/web/server"
 )
 
 // TestFullDisk fills the disk under a running server. Acknowledged records stay, what does not fit is refused with a
 // clear message, the server reports that it is not ready and still answers. When there is space again, everything works.
 func TestFullDisk(t *testing.T) {
-	disktest.Run(t, 12, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 12, func(disk *rig.Disk) {
 		dir := filepath.Join(disk.Path, "data")
 		r := startIn(t, dir, nil)
 		r.ready(t, http.StatusOK)
@@ -136,7 +136,7 @@ func whole(t *testing.T, r *running, dir string, acknowledged int) {
 // TestReadOnlyDisk: an installation on a read-only disk can be read, in every state that a crash can leave. Writes get a
 // clear message, and no file changes.
 func TestReadOnlyDisk(t *testing.T) {
-	disktest.Run(t, 30, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 30, func(disk *rig.Disk) {
 		dir := filepath.Join(disk.Path, "data")
 		c := installation.Config{Dir: dir}
 		i, _, err := installation.OpenOrCreate(t.Context(), c)

@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"jurat/internal/log/ledger/storage"
-	"jurat/internal/test/disktest"
 	"jurat/internal/test/must"
+	"jurat/internal/test/rig"
 )
 
 // TestReadOnlyDisk checks that a file on a read-only disk is read with everything that was committed, in every state
 // that a crash can leave.
 func TestReadOnlyDisk(t *testing.T) {
-	disktest.Run(t, 40, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 40, func(disk *rig.Disk) {
 		for name, left := range map[string][]string{ // the files beside a file in use
 			"closed":                  nil,
 			"a log and its index":     {"-wal", "-shm"},
@@ -116,7 +116,7 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 // TestReadWhileSomebodyBegins checks that a reader without a lock gets an error if another process has begun to write
 // meanwhile.
 func TestReadWhileSomebodyBegins(t *testing.T) {
-	disktest.Run(t, 40, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 40, func(disk *rig.Disk) {
 		folder, mirror := filepath.Join(disk.Path, "folder"), filepath.Join(disk.Path, "mirror")
 		for _, left := range [][]string{nil, {"-wal"}} {
 			crashed(t, filepath.Join(folder, "log.db"), left)
@@ -135,7 +135,7 @@ func TestReadWhileSomebodyBegins(t *testing.T) {
 // TestReadOnlyBesideAWriter checks that a process that can only read sees, under SQLite's locks, what another one
 // commits.
 func TestReadOnlyBesideAWriter(t *testing.T) {
-	disktest.Run(t, 40, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 40, func(disk *rig.Disk) {
 		folder, mirror := filepath.Join(disk.Path, "folder"), filepath.Join(disk.Path, "mirror")
 		must.Do(t, os.Mkdir(folder, 0o700))
 		writes := create(t, filepath.Join(folder, "log.db"))
@@ -225,7 +225,7 @@ func TestStoppedProcess(t *testing.T) {
 
 // TestRevocationsOnFullDisk fills the disk with records. Revocations by other processes and a restart leave room for more of them.
 func TestRevocationsOnFullDisk(t *testing.T) {
-	disktest.Run(t, 16, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 16, func(disk *rig.Disk) {
 		path := filepath.Join(disk.Path, "log.db")
 		s := create(t, path)
 		var full error
@@ -250,7 +250,7 @@ func TestRevocationsOnFullDisk(t *testing.T) {
 
 // TestValuesOnFullDisk: a full disk is an error of those who did not get room, and leaves nothing of them. A key can be destroyed there.
 func TestValuesOnFullDisk(t *testing.T) {
-	disktest.Run(t, 4, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 4, func(disk *rig.Disk) {
 		v := newValues(t, disk.Path)
 		addValues(t, v, 1)
 		large := storage.Value{Name: valueOf(2).Name, Sealed: make([]byte, 8<<20), Key: valueOf(2).Key}
@@ -268,7 +268,7 @@ func TestValuesOnFullDisk(t *testing.T) {
 
 // TestValuesLeaveTheReserve: a value does not take the room that a revocation has freed for further ones.
 func TestValuesLeaveTheReserve(t *testing.T) {
-	disktest.Run(t, 16, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 16, func(disk *rig.Disk) {
 		log, v, filler := create(t, filepath.Join(disk.Path, logFile)), newValues(t, disk.Path), filepath.Join(disk.Path, "full")
 		must.Do(t, add(t, log, "record", 10))
 		addValues(t, v, 1)
@@ -297,7 +297,7 @@ func TestNoRoomForAKey(t *testing.T) {
 
 // TestValuesThatCannotBeWritten: on a disk that cannot be written, what was kept is read.
 func TestValuesThatCannotBeWritten(t *testing.T) {
-	disktest.Run(t, 4, func(disk *disktest.Disk) {
+	rig.OnDisk(t, 4, func(disk *rig.Disk) {
 		v := NewValues(disk.Path)
 		addValues(t, v, 1)
 		must.Do(t, v.Close())

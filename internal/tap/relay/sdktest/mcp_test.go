@@ -19,8 +19,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
 	"jurat/internal/tap/relay"
+	"jurat/internal/tap/traffic"
 	"jurat/internal/test/must"
 )
 
@@ -32,7 +32,7 @@ type reader struct {
 }
 
 type sight struct {
-	observe.Projection
+	traffic.Projection
 	facts string // which a record would state as parameters
 }
 
@@ -47,7 +47,7 @@ func (r *reader) Begin(_ context.Context, c *relay.Call) (relay.Exchange, error)
 func (r *reader) Missed(*relay.Call, error) {}
 
 func (r readerCall) End(_ context.Context, o *relay.Outcome) error {
-	c := observe.Call{Protocol: observe.MCP + r.call.MCPVersion(), Path: r.call.Path, Status: o.Status}
+	c := traffic.Call{Protocol: traffic.MCP + r.call.MCPVersion(), Path: r.call.Path, Status: o.Status}
 	var err error
 	if c.Request, err = io.ReadAll(r.call.Request.Open()); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r readerCall) End(_ context.Context, o *relay.Outcome) error {
 			return err
 		}
 	}
-	p, err := observe.Project(c)
+	p, err := traffic.Project(c)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
+	"jurat/internal/tap/traffic"
 )
 
 // parcelModel asks for a tool first, and then answers.
@@ -60,7 +60,7 @@ func TestInstrumentedAgents(t *testing.T) {
 				if d.types[media] == 0 || len(d.types) != 1 {
 					t.Errorf("sent: %v", d.types)
 				}
-				var told []observe.Projection
+				var told []traffic.Projection
 				slices.SortStableFunc(d.reports, func(a, b observed.Act) int { return strings.Compare(a.Began, b.Began) })
 				for _, r := range d.reports {
 					p, f := said(t, r), factsOf(r)

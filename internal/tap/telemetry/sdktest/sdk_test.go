@@ -23,9 +23,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/tap/observe"
-	"jurat/internal/tap/recording"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/tap/telemetry"
+	"jurat/internal/tap/traffic"
 )
 
 // A desk is a receiver that keeps what it was told.
@@ -71,7 +71,7 @@ func knows(_ context.Context, token string) (string, error) {
 	return "token-bot", nil
 }
 
-func (d *desk) report(_ context.Context, told observed.Act, _ string) (recording.Account, error) {
+func (d *desk) report(_ context.Context, told observed.Act, _ string) (sealer.Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken > 0 {
@@ -80,17 +80,17 @@ func (d *desk) report(_ context.Context, told observed.Act, _ string) (recording
 	}
 	for _, before := range d.reports {
 		if before.RecordID == told.RecordID {
-			return recording.Known, nil
+			return sealer.Known, nil
 		}
 	}
 	d.reports = append(d.reports, told)
-	return recording.New, nil
+	return sealer.New, nil
 }
 
 // said reads what was told.
-func said(t *testing.T, told observed.Act) observe.Projection {
+func said(t *testing.T, told observed.Act) traffic.Projection {
 	t.Helper()
-	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: told.Request.Kept})
+	p, err := traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: told.Request.Kept})
 	if err != nil {
 		t.Fatal(err)
 	}
