@@ -81,9 +81,7 @@ func mustList(t *testing.T, a *CA) *x509.RevocationList {
 	der, err := a.List(t.Context())
 	must.Do(t, err)
 	list, err := trust.ParseCRL(der)
-	if err != nil || list.CheckSignatureFrom(a.Certificate) != nil {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil && list.CheckSignatureFrom(a.Certificate) == nil, "%v", err)
 	return list
 }
 
@@ -200,9 +198,8 @@ func TestLists(t *testing.T) {
 	}
 	for range 3 { // within one second
 		next := mustList(t, a)
-		if !next.ThisUpdate.After(list.ThisUpdate) || next.Number.Cmp(list.Number) <= 0 {
-			t.Errorf("%s, %s after %s, %s", next.Number, next.ThisUpdate, list.Number, list.ThisUpdate)
-		}
+		must.Hold(t, next.ThisUpdate.After(list.ThisUpdate) && next.Number.Cmp(list.Number) > 0,
+			"%s, %s after %s, %s", next.Number, next.ThisUpdate, list.Number, list.ThisUpdate)
 		list = next
 	}
 	*now = now.AddDate(0, 0, -2)
@@ -219,16 +216,12 @@ func TestInterrupted(t *testing.T) {
 	must.Do(t, os.Remove(file(Certificate)))
 	must.Fail(t, ErrNone)(Open(t.Context(), a.config))
 	again, err := Create(t.Context(), a.config, Plan{Name: "x", Years: 1})
-	if err != nil || !slices.Equal(again.Certificate.RawSubjectPublicKeyInfo, a.Certificate.RawSubjectPublicKeyInfo) {
-		t.Errorf("%v", err)
-	}
+	must.Hold(t, err == nil && slices.Equal(again.Certificate.RawSubjectPublicKeyInfo, a.Certificate.RawSubjectPublicKeyInfo), "%v", err)
 	err = again.exclusively(t.Context(), "waiting", func() error {
 		_, err := again.List(t.Context())
 		return err
 	})
-	if err == nil {
-		t.Error("two act at once")
-	}
+	must.Hold(t, err != nil, "two act at once")
 	must.Do(t, os.WriteFile(file(stateFile), []byte(`{"number":1,"revoked":[],"more":1}`), 0o600))
 	if _, err := again.List(t.Context()); err == nil {
 		t.Error("a changed file is read")
@@ -263,15 +256,13 @@ func TestOpenSSLAgrees(t *testing.T) {
 	*now = now.Add(time.Hour)
 	for i, c := range all {
 		if i%3 == 0 {
-			if err := a.Revoke(t.Context(), c, slices.Sorted(func(yield func(Cause) bool) {
+			must.Do(t, a.Revoke(t.Context(), c, slices.Sorted(func(yield func(Cause) bool) {
 				for cause := range causes {
 					if !yield(cause) {
 						return
 					}
 				}
-			})[i/3], time.Time{}); err != nil {
-				t.Fatal(err)
-			}
+			})[i/3], time.Time{}))
 		}
 	}
 	list := mustList(t, a)
@@ -286,9 +277,7 @@ func TestOpenSSLAgrees(t *testing.T) {
 		}
 		said, err := exec.Command("openssl", "verify", "-x509_strict", "-crl_check", "-purpose", "any", "-attime", strconv.FormatInt(at.Unix(), 10), "-CAfile", root, "-CRLfile", crl,
 			write("leaf.pem", "CERTIFICATE", c.Raw)).CombinedOutput()
-		if (err == nil) != (want == "OK") || !strings.Contains(string(said), want) {
-			t.Errorf("agent-%d: %v, %s, want %q", i, err, said, want)
-		}
+		must.Hold(t, (err == nil) == (want == "OK") && strings.Contains(string(said), want), "agent-%d: %v, %s, want %q", i, err, said, want)
 	}
 }
 

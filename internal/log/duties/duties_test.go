@@ -199,32 +199,26 @@ func TestEveryLine(t *testing.T) {
 		if l.First != nil {
 			first, last = l.First.Record, l.Last.Record
 		}
-		if l.Records != tt.records || first != tt.first || last != tt.last || l.Proved != tt.proved || l.Proved+l.NotProved+l.Refuted != l.Records {
-			t.Errorf("%s %q: %+v, want %d records, %d proved, from %s to %s", tt.clause, tt.shows, l, tt.records, tt.proved, tt.first, tt.last)
-		}
+		must.Hold(t, l.Records == tt.records && first == tt.first && last == tt.last && l.Proved == tt.proved && l.Proved+l.NotProved+l.Refuted == l.Records,
+			"%s %q: %+v, want %d records, %d proved, from %s to %s", tt.clause, tt.shows, l, tt.records, tt.proved, tt.first, tt.last)
 	}
 	if l := lineOf(t, r, "12(3)", "people who decided"); !slices.Equal(l.People, []string{"ines"}) {
 		t.Errorf("%q", l.People)
 	}
-	if l := lineOf(t, r, "12(1)", "passed without a record"); l.Note != "3 calls passed without a record" {
-		t.Errorf("%q", l.Note)
-	}
+	must.Equal(t, lineOf(t, r, "12(1)", "passed without a record").Note, "3 calls passed without a record")
 	said := strings.Join(r.Warnings, "\n")
 	if !strings.Contains(said, "3 calls passed without a record") || !strings.Contains(said, "the log is not complete") || !strings.Contains(said, "1 call was under way when a recorder died") {
 		t.Error(said)
 	}
 	for _, c := range r.Clauses {
-		if len(c.NotShown) == 0 {
-			t.Errorf("%s says that it shows everything", c.ID)
-		}
+		must.Hold(t, len(c.NotShown) != 0, "%s says that it shows everything", c.ID)
 		keeps := c.ID == "19(1)" || c.ID == "26(6)"
 		if keeps != strings.Contains(strings.Join(c.Settings, ""), "183 days") || keeps != strings.Contains(strings.Join(c.NotShown, ""), "less than 183 days apart") {
 			t.Errorf("%s: %q %q", c.ID, c.Settings, c.NotShown)
 		}
 	}
-	if !strings.Contains(r.Claims, "does not say that a duty is met") || !strings.Contains(r.Mapping.Dates, "Official Journal") || r.Mapping.Version != 2 {
-		t.Errorf("%+v", r.Mapping)
-	}
+	must.Hold(t, strings.Contains(r.Claims, "does not say that a duty is met") && strings.Contains(r.Mapping.Dates, "Official Journal") && r.Mapping.Version == 2,
+		"%+v", r.Mapping)
 	if doc, err := json.Marshal(r); err != nil || strings.Contains(strings.ToLower(string(doc)), "conform") || strings.Contains(string(doc), "compliant") {
 		t.Errorf("%v: it claims conformity", err)
 	}
@@ -238,14 +232,10 @@ func TestWithoutRecords(t *testing.T) {
 	h := newHouse(t)
 	h.output(t, "ben", "v1", "")
 	r := h.report(t, duties.Selection{Agent: "mia"})
-	if r.Acts != 0 || !strings.Contains(strings.Join(r.Warnings, ""), `no act of the agent "mia"`) {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, r.Acts == 0 && strings.Contains(strings.Join(r.Warnings, ""), `no act of the agent "mia"`), "%+v", r)
 	for _, c := range r.Clauses {
 		for _, l := range c.Lines {
-			if l.Records != 0 || l.First != nil || l.Proved != 0 {
-				t.Errorf("%s: %+v", c.ID, l)
-			}
+			must.Hold(t, l.Records == 0 && l.First == nil && l.Proved == 0, "%s: %+v", c.ID, l)
 		}
 	}
 }
@@ -265,9 +255,7 @@ func TestTime(t *testing.T) {
 	if l := lineOf(t, r, "12(2)(a)", "is another one than"); l.Records != 1 || l.First.Record != second {
 		t.Errorf("%+v", l)
 	}
-	if r.From == "" || r.To == "" {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, r.From != "" && r.To != "", "%+v", r)
 }
 
 // TestCopiesFromBefore: a call whose bytes are copied from calls before the time of a report, or from calls that are verified at another time, is proved by
@@ -318,9 +306,7 @@ func TestSixMonths(t *testing.T) {
 	h.minutes += 183 * 24 * 60
 	h.output(t, "mia", "v1", "")
 	for _, c := range h.report(t, duties.Selection{Agent: "mia"}).Clauses {
-		if strings.Contains(strings.Join(c.NotShown, ""), "days apart") {
-			t.Errorf("%s: %q", c.ID, c.NotShown)
-		}
+		must.Hold(t, !strings.Contains(strings.Join(c.NotShown, ""), "days apart"), "%s: %q", c.ID, c.NotShown)
 	}
 }
 
@@ -332,9 +318,8 @@ func TestUntrusted(t *testing.T) {
 	v := duties.Verifier{Ledger: h.Ledger}
 	found := must.Get(v.Verify(t.Context(), facts))(t)
 	r := facts.Report(duties.AIAct(), found, 0, "log", "")
-	if l := lineOf(t, r, "12(1)", "acts of the agent"); l.Proved != 0 || l.NotProved != 1 {
-		t.Errorf("%+v", l)
-	}
+	l := lineOf(t, r, "12(1)", "acts of the agent")
+	must.Hold(t, l.Proved == 0 && l.NotProved == 1, "%+v", l)
 }
 
 // TestMapping: the mapping names each clause once, and says of each what is not shown.
@@ -343,19 +328,14 @@ func TestMapping(t *testing.T) {
 	for _, c := range newHouse(t).report(t, duties.Selection{}).Clauses {
 		ids = append(ids, c.ID)
 	}
-	if want := []string{"12(1)", "12(2)(a)", "12(2)(b)", "12(2)(c)", "12(3)", "19(1)", "26(5)", "26(6)", "50", "86"}; !slices.Equal(ids, want) {
-		t.Errorf("%q", ids)
-	}
+	want := []string{"12(1)", "12(2)(a)", "12(2)(b)", "12(2)(c)", "12(3)", "19(1)", "26(5)", "26(6)", "50", "86"}
+	must.Hold(t, slices.Equal(ids, want), "%q", ids)
 	page := must.Get(os.ReadFile(filepath.Join("..", "..", "..", "docs", "recorder.md")))(t)
 	_, section, _ := strings.Cut(string(page), "## What the EU AI Act asks")
 	section, _, _ = strings.Cut(section, "\n## ")
-	if !strings.Contains(section, fmt.Sprintf("mapping, version %d:", duties.AIAct().Version)) {
-		t.Error("docs/recorder.md has another version of the mapping")
-	}
+	must.Hold(t, strings.Contains(section, fmt.Sprintf("mapping, version %d:", duties.AIAct().Version)), "docs/recorder.md has another version of the mapping")
 	for _, id := range ids {
-		if !strings.Contains(section, "\n| "+id) && !strings.Contains(section, ", "+id+" |") {
-			t.Errorf("docs/recorder.md does not map %s", id)
-		}
+		must.Hold(t, strings.Contains(section, "\n| "+id) || strings.Contains(section, ", "+id+" |"), "docs/recorder.md does not map %s", id)
 	}
 }
 
@@ -395,8 +375,6 @@ func TestHeartbeatsAreNotKept(t *testing.T) {
 	f.Take(0, r)
 	r = nil
 	runtime.GC()
-	if kept.Value() != nil {
-		t.Error("the record is kept")
-	}
+	must.Hold(t, kept.Value() == nil, "the record is kept")
 	runtime.KeepAlive(f)
 }

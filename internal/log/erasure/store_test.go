@@ -87,9 +87,7 @@ func listed(t *testing.T, v *Store) (names []string) {
 func wantOpen(t *testing.T, v *Store, r *evidence.Record, pointer string, want error) {
 	t.Helper()
 	d, err := v.Open(t.Context(), r.Digest, pointer)
-	if !errors.Is(err, want) || want == nil && err != nil {
-		t.Fatalf("%s: %v, want %v", pointer, err, want)
-	}
+	must.Need(t, errors.Is(err, want) && (want != nil || err == nil), "%s: %v, want %v", pointer, err, want)
 	if want != nil {
 		return
 	}
@@ -115,15 +113,11 @@ func TestNothingReadable(t *testing.T) {
 	v, r := kept(t, inTable(t, dir), map[string]string{"/prompt": secret})
 	key := must.Get(v.values.Read(t.Context(), Name(r.Digest, "/prompt")))(t).Key
 	for name, mode := range rig.Tree(t, dir) {
-		if runtime.GOOS != "windows" && mode.Perm()&0o077 != 0 {
-			t.Errorf("%s has the mode %v", name, mode)
-		}
+		must.Hold(t, runtime.GOOS == "windows" || mode.Perm()&0o077 == 0, "%s has the mode %v", name, mode)
 	}
 	n := 0
 	for name, text := range rig.Files(t, dir) {
-		if bytes.Contains(text, []byte(secret)) || bytes.Contains(text, r.Disclosures[0].Salt) {
-			t.Errorf("%s can be read", name)
-		}
+		must.Hold(t, !bytes.Contains(text, []byte(secret)) && !bytes.Contains(text, r.Disclosures[0].Salt), "%s can be read", name)
 		n += bytes.Count(text, key)
 	}
 	must.Equal(t, n, 1)
@@ -137,9 +131,7 @@ func TestOneKeyEach(t *testing.T) {
 		keys := map[string]bool{}
 		for _, name := range listed(t, v) {
 			value, err := v.values.Read(t.Context(), name)
-			if err != nil || len(value.Key) != keySize || keys[string(value.Key)] {
-				t.Errorf("%s: %x, %v", name, value.Key, err)
-			}
+			must.Hold(t, err == nil && len(value.Key) == keySize && !keys[string(value.Key)], "%s: %x, %v", name, value.Key, err)
 			keys[string(value.Key)] = true
 		}
 		must.Do(t, v.Destroy(t.Context(), r.Digest, "/prompt"))
@@ -167,16 +159,13 @@ func TestDestroyed(t *testing.T) {
 			must.Do(t, eraser.Destroy(t.Context(), r.Digest, "/prompt"))
 		}()
 		for file, content := range rig.Files(t, dir) {
-			if bytes.Contains(content, key) {
-				t.Errorf("after %q: %s has the key", step, file)
-			}
+			must.Hold(t, !bytes.Contains(content, key), "after %q: %s has the key", step, file)
 		}
 		wantOpen(t, recorder, r, "/prompt", ErrNone)
 		wantOpen(t, recorder, r, "/response", nil)
 		must.Do(t, vault().Destroy(t.Context(), r.Digest, "/prompt"))
-		if names := listed(t, recorder); len(names) != 1 || names[0] != Name(r.Digest, "/response") {
-			t.Errorf("after %q: %v", step, names)
-		}
+		names := listed(t, recorder)
+		must.Hold(t, len(names) == 1 && names[0] == Name(r.Digest, "/response"), "after %q: %v", step, names)
 	}
 }
 
@@ -189,9 +178,7 @@ func TestHostileNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, vault func() *Store) {
 		v, r := kept(t, vault, members)
 		for _, name := range listed(t, v) {
-			if !regexp.MustCompile(`^[0-9a-f]{64}-[0-9a-f]{16}$`).MatchString(name) {
-				t.Errorf("a value is called %q", name)
-			}
+			must.Hold(t, regexp.MustCompile(`^[0-9a-f]{64}-[0-9a-f]{16}$`).MatchString(name), "a value is called %q", name)
 		}
 		for pointer := range members {
 			wantOpen(t, v, r, pointer, nil)
@@ -243,9 +230,8 @@ func TestDamage(t *testing.T) {
 				must.Do(t, errors.Join(v.values.DestroyKey(t.Context(), value.Name), v.values.Remove(t.Context(), value.Name)))
 				must.Do(t, v.values.Add(t.Context(), []storage.Value{value}))
 				wantOpen(t, v, r, "/prompt", ErrDamaged)
-				if _, err := v.Open(t.Context(), r.Digest, "/prompt"); !strings.Contains(err.Error(), v.values.Where(value.Name)) {
-					t.Errorf("%v does not name the value", err)
-				}
+				_, err := v.Open(t.Context(), r.Digest, "/prompt")
+				must.Hold(t, strings.Contains(err.Error(), v.values.Where(value.Name)), "%v does not name the value", err)
 				wantOpen(t, v, r, "/context", nil)
 				must.Do(t, v.Destroy(t.Context(), r.Digest, "/prompt")) // a damaged value can be erased, too
 				wantOpen(t, v, r, "/prompt", ErrNone)
@@ -262,9 +248,8 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	v, r := kept(t, inTable(t, dir), map[string]string{"/prompt": secret})
 	keys := must.Get(filepath.Glob(filepath.Join(dir, sqlite.KeysFolder, "*")))(t)
 	must.Do(t, os.Chmod(keys[0], 0o644))
-	if _, err := v.Open(t.Context(), r.Digest, "/prompt"); err == nil || !strings.Contains(err.Error(), "0644") {
-		t.Errorf("%v", err)
-	}
+	_, err := v.Open(t.Context(), r.Digest, "/prompt")
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "0644"), "%v", err)
 }
 
 func TestDestroyWhatIsNotThere(t *testing.T) {
@@ -290,12 +275,10 @@ func TestTooMany(t *testing.T) {
 		members[fmt.Sprintf("/metadata/%d", n)] = "v"
 	}
 	v := inTable(t, filepath.Join(t.TempDir(), "data"))()
-	if err := v.Keep(t.Context(), saying(members)); err == nil || !strings.Contains(err.Error(), "257") {
-		t.Errorf("%v", err)
-	}
-	if names := listed(t, v); len(names) > 0 {
-		t.Error(names)
-	}
+	err := v.Keep(t.Context(), saying(members))
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "257"), "%v", err)
+	names := listed(t, v)
+	must.Hold(t, len(names) <= 0, "%v", names)
 }
 
 func TestConcurrently(t *testing.T) {
@@ -311,9 +294,7 @@ func TestConcurrently(t *testing.T) {
 					return
 				}
 				d, err := v.Open(t.Context(), r.Digest, r.Disclosures[0].Pointer)
-				if err != nil || string(d.Value) != `"`+secret+`"` {
-					t.Errorf("%s, %v", d.Value, err)
-				}
+				must.Hold(t, err == nil && string(d.Value) == `"`+secret+`"`, "%s, %v", d.Value, err)
 				if i%2 == 1 {
 					return
 				}
@@ -327,9 +308,8 @@ func TestConcurrently(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if names := listed(t, vault()); len(names) != 15 {
-			t.Errorf("%d values, want 15", len(names))
-		}
+		names := listed(t, vault())
+		must.Hold(t, len(names) == 15, "%d values, want 15", len(names))
 	})
 }
 

@@ -110,21 +110,15 @@ func TestDerive(t *testing.T) {
 	want := trust.Service{Territory: "XA", TSP: []string{"Alpha"}, Name: "stamps", Type: trust.QualifiedTimeStamps,
 		Status: []trust.ServiceStatus{{From: at("2026-03-01T00:00:00Z"), Status: withdrawn}, {From: at("2017-01-01T00:00:00Z"), Status: trust.Granted}},
 		List:   trust.ServiceList{ListVersion: trust.ListVersion{Sequence: 7, Digest: evidence.DigestOf(files["b.xml"].Data)}, Issued: at("2026-05-01T00:00:00Z"), NextUpdate: at("2026-10-01T00:00:00Z")}}
-	if diff := cmp.Diff([]trust.Service{want}, file.Authorities[0].Services); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff([]trust.Service{want}, file.Authorities[0].Services), "")
 	others := fstest.MapFS{"1.xml": files["c.xml"], "2.xml": files["a.xml"], "3.xml": files["b.xml"]}
 	one, err := file.Fingerprint()
 	two, errTwo := trustOf(t, derive(t, others, u.options())).Fingerprint()
-	if err != nil || errTwo != nil || one != two {
-		t.Errorf("the same lists gave two fingerprints: %v, %v", one, two)
-	}
-	if differences := derive(t, others, u.options()).Check(file); len(differences) > 0 {
-		t.Error(differences)
-	}
-	if notes := d.Overdue(at("2026-10-01T00:00:01Z")); len(notes) != 3 || len(d.Overdue(at("2026-10-01T00:00:00Z"))) != 0 {
-		t.Errorf("%q", notes)
-	}
+	must.Hold(t, err == nil && errTwo == nil && one == two, "the same lists gave two fingerprints: %v, %v", one, two)
+	differences := derive(t, others, u.options()).Check(file)
+	must.Hold(t, len(differences) <= 0, "%v", differences)
+	notes := d.Overdue(at("2026-10-01T00:00:01Z"))
+	must.Hold(t, len(notes) == 3 && len(d.Overdue(at("2026-10-01T00:00:00Z"))) == 0, "%q", notes)
 }
 
 func at(text string) time.Time {
@@ -178,9 +172,8 @@ func TestDeriveLeavesOut(t *testing.T) {
 			tt.change(u, &o)
 			d := derive(t, u.files(t), o)
 			trustOf(t, d)
-			if diff := cmp.Diff(tt.want, named(d)); diff != "" || (tt.note != "") != (len(d.Notes) > 0) || !strings.Contains(fmt.Sprint(d.Notes), tt.note) {
-				t.Errorf("%s, %q", diff, d.Notes)
-			}
+			diff := cmp.Diff(tt.want, named(d))
+			must.Hold(t, diff == "" && (tt.note != "") == (len(d.Notes) > 0) && strings.Contains(fmt.Sprint(d.Notes), tt.note), "%s, %q", diff, d.Notes)
 		})
 	}
 }
@@ -231,9 +224,8 @@ func TestInto(t *testing.T) {
 	}
 	d.Authorities = nil
 	d.Into(file)
-	if diff := cmp.Diff([]trust.Authority{own}, file.Authorities, cmp.Comparer(func(a, b trust.Authority) bool { return same(a, b) })); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff([]trust.Authority{own}, file.Authorities, cmp.Comparer(func(a, b trust.Authority) bool { return same(a, b) }))
+	must.Hold(t, diff == "", "%v", diff)
 }
 
 // TestCheck: Check finds each kind of difference between a trust file and the lists.
@@ -250,9 +242,8 @@ func TestCheck(t *testing.T) {
 		"no services": func(file *trust.Trust) { file.Authorities[0].Services = nil },
 	} {
 		file := trustOf(t, d)
-		if differences := d.Check(file); len(differences) > 0 {
-			t.Fatal(differences)
-		}
+		differences := d.Check(file)
+		must.Need(t, len(differences) <= 0, "%v", differences)
 		if change(file); len(d.Check(file)) == 0 {
 			t.Errorf("%s is not found", name)
 		}
@@ -323,9 +314,8 @@ func TestRealProviders(t *testing.T) {
 			others[name]++
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"GlobalSign nv-sa": 5, "QTSP: FPS Policy and Support - BOSA": 2, "Guardtime AS": 1}, others); agree != 26 || diff != "" {
-		t.Errorf("%d agree, others: %s", agree, diff)
-	}
+	diff := cmp.Diff(map[string]int{"GlobalSign nv-sa": 5, "QTSP: FPS Policy and Support - BOSA": 2, "Guardtime AS": 1}, others)
+	must.Hold(t, agree == 26 && diff == "", "%d agree, others: %s", agree, diff)
 }
 
 // publisher serves the lists of a union over HTTPS.
@@ -376,14 +366,12 @@ func TestFetch(t *testing.T) {
 	folder := t.TempDir()
 	for range 2 {
 		must.Do(t, fetch(t, u, server, folder))
-		if names := fetched(t, folder); len(names) != 4 {
-			t.Errorf("%q", names)
-		}
+		names := fetched(t, folder)
+		must.Hold(t, len(names) == 4, "%q", names)
 	}
 	read := must.Get(Read(os.DirFS(folder)))(t)
-	if d, err := read.Derive(u.options()); err != nil || len(d.Authorities) != 2 || len(d.Notes) > 0 {
-		t.Errorf("%+v, %v", d, err)
-	}
+	d, err := read.Derive(u.options())
+	must.Hold(t, err == nil && len(d.Authorities) == 2 && len(d.Notes) <= 0, "%+v, %v", d, err)
 }
 
 // TestFetchKeepsWhatHolds: a list that cannot be fetched or verified gives an error and is not stored. The other lists
@@ -412,12 +400,9 @@ func TestFetchKeepsWhatHolds(t *testing.T) {
 			pages["/eu.xml"] = string(u.lotl.Sign(t, u.journal))
 			folder := t.TempDir()
 			err := fetch(t, u, server, folder)
-			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "XA") {
-				t.Errorf("%v", err)
-			}
-			if names := fetched(t, folder); len(names) != 2 {
-				t.Errorf("%q", names)
-			}
+			must.Hold(t, err != nil && strings.Contains(err.Error(), tt.says) && strings.Contains(err.Error(), "XA"), "%v", err)
+			names := fetched(t, folder)
+			must.Hold(t, len(names) == 2, "%q", names)
 			folder = t.TempDir()
 			if err := fetch(t, u, server, folder, "XB"); err != nil || len(fetched(t, folder)) != 2 {
 				t.Errorf("fetching XB alone: %v, %q", err, fetched(t, folder))

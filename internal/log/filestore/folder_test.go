@@ -49,7 +49,6 @@ func TestFolderListsWhatACrashLeft(t *testing.T) {
 	must.Do(t, os.WriteFile(c.Where("a/.new-123"), nil, 0o600))
 	var names []string
 	must.Do(t, c.List(t.Context(), "a", func(name string) error { names = append(names, name); return nil }))
-	if want := []string{"a/.new-123", "a/b.key"}; !slices.Equal(names, want) {
-		t.Errorf("%v, want %v", names, want)
-	}
+	want := []string{"a/.new-123", "a/b.key"}
+	must.Hold(t, slices.Equal(names, want), "%v, want %v", names, want)
 }

@@ -21,15 +21,11 @@ func TestWrapAndUnwrap(t *testing.T) {
 	keys, _ := generated(t)
 	for _, secret := range []string{"", "a key", strings.Repeat("x", 10000)} {
 		id, wrapped := keys.Wrap("keys/a.key", []byte(secret))
-		if secret != "" && bytes.Contains(wrapped, []byte(secret)) {
-			t.Error("it can be read")
-		}
-		if got, err := keys.Unwrap("keys/a.key", id, wrapped); err != nil || string(got) != secret {
-			t.Errorf("%q, %v", got, err)
-		}
-		if _, again := keys.Wrap("keys/a.key", []byte(secret)); bytes.Equal(again, wrapped) {
-			t.Error("twice the same")
-		}
+		must.Hold(t, secret == "" || !bytes.Contains(wrapped, []byte(secret)), "it can be read")
+		got, err := keys.Unwrap("keys/a.key", id, wrapped)
+		must.Hold(t, err == nil && string(got) == secret, "%q, %v", got, err)
+		_, again := keys.Wrap("keys/a.key", []byte(secret))
+		must.Hold(t, !bytes.Equal(again, wrapped), "twice the same")
 	}
 }
 
@@ -65,9 +61,8 @@ func TestChangeOfKeys(t *testing.T) {
 	_, newText := generated(t)
 	id, wrapped := old.Wrap("a", []byte("secret"))
 	both := must.Get(Parse(append(append(newText, "\n\n# the old one\n"...), oldText...)))(t)
-	if got, err := both.Unwrap("a", id, wrapped); err != nil || string(got) != "secret" {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err := both.Unwrap("a", id, wrapped)
+	must.Hold(t, err == nil && string(got) == "secret", "%q, %v", got, err)
 	if now, _ := both.Wrap("a", nil); now == id || now != both.IDs()[0] {
 		t.Errorf("wraps under %s, but the first key is %s", now, both.IDs()[0])
 	}

@@ -186,9 +186,8 @@ func TestExpire(t *testing.T) {
 	wantThere(t, i, alone)
 	wantThere(t, i, apart)
 	done, err := i.Expire(t.Context(), o)
-	if err != nil || done.Records != old+1 || done.Excepted != 1 || done.Needed != 1 || done.Unproved != 0 || done.Waiting != 0 || done.Act == "" {
-		t.Fatalf("%+v, %v", done, err)
-	}
+	must.Need(t, err == nil && done.Records == old+1 && done.Excepted == 1 && done.Needed == 1 && done.Unproved == 0 && done.Waiting == 0 && done.Act != "",
+		"%+v, %v", done, err)
 	wantExpired(t, i, apart)
 	wantThere(t, i, chained)
 	wantThere(t, i, alone)

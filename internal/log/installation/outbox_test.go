@@ -207,9 +207,8 @@ func TestSelectedAuthorities(t *testing.T) {
 		c.TSA = tt.tsa
 		i := open(t, c)
 		r := seal(t, i)
-		if a, b := one.Asked(), two.Asked(); len(r.Timestamps) != tt.stamps || a != tt.one || b != tt.two {
-			t.Errorf("%v: %d time stamps, asked %d and %d times", tt.tsa, len(r.Timestamps), a, b)
-		}
+		a, b := one.Asked(), two.Asked()
+		must.Hold(t, len(r.Timestamps) == tt.stamps && a == tt.one && b == tt.two, "%v: %d time stamps, asked %d and %d times", tt.tsa, len(r.Timestamps), a, b)
 	}
 	for _, unknown := range []string{"three", "http://127.0.0.1:1", ""} {
 		c.TSA = []string{unknown}

@@ -144,9 +144,8 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	}{{time.Hour, verify.NotProved}, {6 * time.Minute, verify.NotProved}, {4 * time.Minute, verify.Proved}} {
 		w.ahead = tt.ahead
 		c, err := i.Witnesses.Cosign(t.Context())
-		if err != nil || c.Met() != (tt.status == verify.Proved) || !c.Met() && !strings.Contains(c.Answers[0].Err.Error(), "one of the two clocks is wrong") {
-			t.Errorf("ahead by %v: %+v, %v", tt.ahead, c, err)
-		}
+		must.Hold(t, err == nil && c.Met() == (tt.status == verify.Proved) && (c.Met() || strings.Contains(c.Answers[0].Err.Error(), "one of the two clocks is wrong")),
+			"ahead by %v: %+v, %v", tt.ahead, c, err)
 		proved := get(i.Ledger.ProveOne(t.Context(), r))
 		f := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order)
 		must.Hold(t, f.Status == tt.status, "ahead by %v: %+v", tt.ahead, f)
@@ -249,9 +248,8 @@ func TestAnchor(t *testing.T) {
 	must.Hold(t, stamped == 0 && missing == 0 && one.Asked()+two.Asked() == 0, "again: %d stamped and %d missing", stamped, missing)
 
 	proved, err := i.Ledger.ProveOne(t.Context(), r)
-	if err != nil || len(proved.Log.Anchors) != 1 || len(proved.Log.Anchors[0].Timestamps) != 1 || len(proved.Log.Anchors[0].Timestamps[0]) != 2 {
-		t.Fatalf("%v, %+v", err, proved)
-	}
+	must.Need(t, err == nil && len(proved.Log.Anchors) == 1 && len(proved.Log.Anchors[0].Timestamps) == 1 && len(proved.Log.Anchors[0].Timestamps[0]) == 2,
+		"%v, %+v", err, proved)
 	for n, a := range []*jurattest.TSA{one, two} {
 		token := get(timestamp.Parse(proved.Log.Anchors[0].Timestamps[0][n]))
 		_, err := token.Verify(sha256.Sum256([]byte(proved.Log.Anchors[0].Checkpoint)), timestamp.Options{Roots: []*x509.Certificate{a.Root}})
@@ -281,9 +279,8 @@ func TestAnchorBesideWitnesses(t *testing.T) {
 		proved := get(i.Ledger.ProveOne(t.Context(), r))
 		proved.Timestamps = nil // so that the stamped checkpoint alone shows the time
 		report := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()})
-		if order, at := report.Of(verify.Order), report.Of(verify.Time); order.Status != verify.Proved || !strings.Contains(order.Reason, "w1.example, w2.example") || at.Status != verify.Proved {
-			t.Errorf("%+v, %+v", order, at)
-		}
+		order, at := report.Of(verify.Order), report.Of(verify.Time)
+		must.Hold(t, order.Status == verify.Proved && strings.Contains(order.Reason, "w1.example, w2.example") && at.Status == verify.Proved, "%+v, %+v", order, at)
 	}
 	all[1].down = true
 	stamped, missing := anchored(t, i)

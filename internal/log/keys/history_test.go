@@ -111,20 +111,12 @@ func read(t testing.TB, events ...told) *History {
 func TestLifeOfAKey(t *testing.T) {
 	h := read(t, registered(0, key(1)), rotated(10, key(1), key(2)), retired(20, key(2), at(30)), revoked(25, key(1), at(5)))
 	first, second := h.Key(key(1).id), h.Key(key(2).id)
-	if !first.Until.Equal(at(10)) || !first.Sudden || !first.Revoked.Equal(at(5)) || !first.From.Equal(at(0)) {
-		t.Errorf("the first key: %+v", first)
-	}
-	if !second.Until.Equal(at(30)) || second.Sudden || !second.Revoked.IsZero() {
-		t.Errorf("the second key: %+v", second)
-	}
+	must.Hold(t, first.Until.Equal(at(10)) && first.Sudden && first.Revoked.Equal(at(5)) && first.From.Equal(at(0)), "the first key: %+v", first)
+	must.Hold(t, second.Until.Equal(at(30)) && !second.Sudden && second.Revoked.IsZero(), "the second key: %+v", second)
 	for minute, want := range map[int]string{15: "active until 2026-01-02T03:34:05Z", 30: "retired at 2026-01-02T03:34:05Z"} {
-		if got := second.State(at(minute)); got != want {
-			t.Errorf("after %d minutes it is %q, want %q", minute, got, want)
-		}
+		must.Equal(t, second.State(at(minute)), want, minute)
 	}
-	if got := first.State(at(60)); got != "revoked from 2026-01-02T03:09:05Z" {
-		t.Errorf("the first is %q", got)
-	}
+	must.Equal(t, first.State(at(60)), "revoked from 2026-01-02T03:09:05Z")
 	if active := h.Active(evidence.RoleAgent, "a", at(29)); len(active) != 1 || active[0] != second {
 		t.Errorf("active: %+v", active)
 	}
@@ -224,9 +216,7 @@ func TestContradictions(t *testing.T) {
 		if want == "the key has ended, or it" {
 			want = "the key has ended"
 		}
-		if !errors.Is(err, ErrEvent) || !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("error %v, want one with %q; %v", err, want, h)
-		}
+		must.Hold(t, errors.Is(err, ErrEvent) && strings.Contains(fmt.Sprint(err), want), "error %v, want one with %q; %v", err, want, h)
 	}
 }
 
@@ -243,9 +233,8 @@ func TestChainIsOneAfterTheOther(t *testing.T) {
 			p.Response = []byte(strings.Replace(string(p.Response), `{`, `{"x":1,`, 1))
 		},
 	} {
-		if _, err := ReadHistory(chain(t, events, change)); !errors.Is(err, ErrEvent) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := ReadHistory(chain(t, events, change))
+		must.Hold(t, errors.Is(err, ErrEvent), "%s: %v", name, err)
 	}
 }
 
@@ -253,9 +242,8 @@ func TestCloneIsACopy(t *testing.T) {
 	records := chain(t, []told{registered(0, key(-1)), registered(0, key(1)), revoked(5, key(1), at(5))}, nil)
 	h := must.Get(ReadHistory(records[:2]))(t)
 	must.Do(t, h.Clone().Apply(records[2]))
-	if active := h.Active(evidence.RoleAgent, "a", at(9)); len(active) != 2 || h.Count() != 2 {
-		t.Errorf("changing a clone changed the original: %v", active)
-	}
+	active := h.Active(evidence.RoleAgent, "a", at(9))
+	must.Hold(t, len(active) == 2 && h.Count() == 2, "changing a clone changed the original: %v", active)
 }
 
 // TestCertificatesAreRenewed: a record has the certificates that were the key's when it was signed, and the next ones. Those that came later need not
@@ -269,13 +257,11 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		want    [][]byte
 	}{{-1, [][]byte{{1}, {9}, {2}}}, {0, [][]byte{{1}, {9}, {2}}}, {4, [][]byte{{1}, {9}, {2}}}, {5, [][]byte{{2}, {9}, {3}}}, {8, [][]byte{{3}, {9}}}, {99, [][]byte{{3}, {9}}}} {
 		p := &evidence.Payload{Timestamp: evidence.FormatTime(at(test.minutes)), Signers: []evidence.SignerInfo{{Algorithm: evidence.Ed25519, KeyID: key(1).id}}}
-		if got := h.Certificates(p); !slices.EqualFunc(got, test.want, bytes.Equal) {
-			t.Errorf("at %d: certificates %v, want %v", test.minutes, got, test.want)
-		}
+		got := h.Certificates(p)
+		must.Hold(t, slices.EqualFunc(got, test.want, bytes.Equal), "at %d: certificates %v, want %v", test.minutes, got, test.want)
 	}
-	if k := h.Key(key(1).id); !k.From.Equal(at(0)) || k.Ended(at(9)) || k.Certificates[0][0] != 3 {
-		t.Errorf("the key is another: %+v", k)
-	}
+	k := h.Key(key(1).id)
+	must.Hold(t, k.From.Equal(at(0)) && !k.Ended(at(9)) && k.Certificates[0][0] == 3, "the key is another: %+v", k)
 }
 
 // TestNotTooManyCertificates: more certificates than a verifier looks at would prove nothing.
@@ -313,9 +299,7 @@ func TestCardsAreReplaced(t *testing.T) {
 	if c := read(t, first, again, third).Key(key(1).id).Certificates; len(c) != 1 {
 		t.Errorf("certificates %v", c)
 	}
-	if c := read(t, first, registered(9, key(-1))).Key(key(1).id); c.Card != first.body.Card {
-		t.Errorf("another key's event took the card: %+v", c)
-	}
+	must.Equal(t, read(t, first, registered(9, key(-1))).Key(key(1).id).Card, first.body.Card)
 }
 
 // FuzzApply applies any response as the second event.
@@ -334,12 +318,8 @@ func FuzzApply(f *testing.F) {
 			return
 		}
 		for _, k := range h.Keys() {
-			if !k.Until.IsZero() && k.Until.Before(k.From) {
-				t.Errorf("it ends before it begins: %+v", k)
-			}
-			if !k.With.IsZero() && h.Key(k.With).With != k.KeyID {
-				t.Errorf("only one key of the pair names the other: %+v", k)
-			}
+			must.Hold(t, k.Until.IsZero() || !k.Until.Before(k.From), "it ends before it begins: %+v", k)
+			must.Hold(t, k.With.IsZero() || h.Key(k.With).With == k.KeyID, "only one key of the pair names the other: %+v", k)
 		}
 	})
 }
@@ -348,9 +328,7 @@ func FuzzApply(f *testing.F) {
 func TestClockSetBack(t *testing.T) {
 	h := read(t, registered(0, key(1)), retired(20, key(1), at(20)))
 	k := h.Key(key(1).id)
-	if !k.Ended(at(10)) || len(h.Active(evidence.RoleAgent, "a", at(10))) != 0 {
-		t.Error("a retired key is active again after the clock was set back")
-	}
+	must.Hold(t, k.Ended(at(10)) && len(h.Active(evidence.RoleAgent, "a", at(10))) == 0, "a retired key is active again after the clock was set back")
 	must.Want(t, h.Admit(&act(t, "a", key(1)).Payload, at(10)), ErrEnded)
 	for what, next := range map[string]told{"rotated": rotated(10, key(1), key(2)), "registered": registered(10, key(2))} {
 		h := read(t, registered(0, key(1)), retired(20, key(1), at(20)), next)
@@ -413,9 +391,7 @@ func TestAdmit(t *testing.T) {
 		"the second of a pair alone": {[]told{registered(0, s), registered(0, f)}, "a", []keyPair{s}, at(1), ErrIncomplete},
 	} {
 		err := read(t, tt.events...).Admit(&act(t, tt.actor, tt.keys...).Payload, tt.at)
-		if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
-			t.Errorf("%s: %v, want %v", name, err, tt.want)
-		}
+		must.Hold(t, errors.Is(err, tt.want) && (tt.want != nil || err == nil), "%s: %v, want %v", name, err, tt.want)
 	}
 }
 
@@ -425,9 +401,8 @@ func TestCheckOwned(t *testing.T) {
 	mine.body.Custody = operator.CustodyOperator
 	must.Do(t, read(t, registered(0, f)).CheckOwned(act(t, "a", f), at(1)))
 	for name, events := range map[string][]told{"nobody's": nil, "the operator's": {mine}} {
-		if err := read(t, events...).CheckOwned(act(t, "a", f), at(1)); !errors.Is(err, ErrForeign) {
-			t.Errorf("%s key: %v", name, err)
-		}
+		err := read(t, events...).CheckOwned(act(t, "a", f), at(1))
+		must.Hold(t, errors.Is(err, ErrForeign), "%s key: %v", name, err)
 	}
 	forged := act(t, "a", f)
 	forged.Signatures[0][5] ^= 1
@@ -449,9 +424,7 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 	}
 	held := must.Get(ring.Keys(t.Context()))(t)
 	trusted := Trusted(held, NewHistory())
-	if len(trusted) != 5 {
-		t.Fatalf("%d keys", len(trusted))
-	}
+	must.Need(t, len(trusted) == 5, "%d keys", len(trusted))
 	of := map[string]trust.Key{}
 	for _, k := range trusted {
 		of[k.Name+" "+string(k.Algorithm)] = k
@@ -467,8 +440,6 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 		{"first ES256", "first ML-DSA-65", time.Time{}}, {"first ML-DSA-65", "first ES256", time.Time{}},
 	} {
 		k := of[tt.key]
-		if len(k.With) != 1 || k.With[0] != of[tt.with].KeyID || !k.WithFrom.Equal(tt.from) {
-			t.Errorf("%s: signs with %v from %v", tt.key, k.With, k.WithFrom)
-		}
+		must.Hold(t, len(k.With) == 1 && k.With[0] == of[tt.with].KeyID && k.WithFrom.Equal(tt.from), "%s: signs with %v from %v", tt.key, k.With, k.WithFrom)
 	}
 }

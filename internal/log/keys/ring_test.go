@@ -26,12 +26,8 @@ func newRing(t *testing.T, dir string) *Ring {
 func only(t *testing.T, r *Ring, role evidence.Role, name string) evidence.Signer {
 	t.Helper()
 	signers, err := r.Signers(t.Context(), role, name)
-	if err != nil {
-		t.Fatalf("%s %q: %v", role, name, err)
-	}
-	if len(signers) != 1 {
-		t.Fatalf("%s %q signs %d times", role, name, len(signers))
-	}
+	must.Need(t, err == nil, "%s %q: %v", role, name, err)
+	must.Need(t, len(signers) == 1, "%s %q signs %d times", role, name, len(signers))
 	return signers[0]
 }
 
@@ -41,14 +37,12 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 		name := "agent " + string(algorithm)
 		made := must.Get(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil))(t)
 		signer := only(t, newRing(t, dir), evidence.RoleAgent, name)
-		if got := signer.Info(); got.KeyID != made.KeyID || got.Algorithm != algorithm {
-			t.Errorf("found key %v, made %s %s", got, algorithm, made.KeyID)
-		}
+		got := signer.Info()
+		must.Hold(t, got.KeyID == made.KeyID && got.Algorithm == algorithm, "found key %v, made %s %s", got, algorithm, made.KeyID)
 		public := must.Get(evidence.ParsePublicKey(made.PublicKey))(t)
 		signature := must.Get(signer.Sign([]byte("{}")))(t)
-		if err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature); err != nil {
-			t.Errorf("%s: %v", algorithm, err)
-		}
+		err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature)
+		must.Hold(t, err == nil, "%s: %v", algorithm, err)
 		must.Fail(t, ErrExists)(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil))
 	}
 }
@@ -60,9 +54,8 @@ func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 	for _, name := range names {
 		for _, role := range evidence.Roles() {
 			id := only(t, r, role, name).Info().KeyID
-			if other, ok := seen[id]; ok {
-				t.Errorf("%s %q has the key of %s", role, name, other)
-			}
+			other, ok := seen[id]
+			must.Hold(t, !ok, "%s %q has the key of %s", role, name, other)
 			seen[id] = string(role) + " " + name
 		}
 	}
@@ -99,9 +92,8 @@ func TestKeyFilesArePrivate(t *testing.T) {
 	info := must.Get(os.Stat(key.File))(t)
 	must.Equal(t, info.Mode().Perm(), 0o600)
 	must.Do(t, os.Chmod(key.File, 0o640))
-	if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
-		t.Errorf("Signers used a key file that other users can read: %v", err)
-	}
+	_, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleClerk, "clerk")
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "mode 0640"), "Signers used a key file that other users can read: %v", err)
 }
 
 func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
@@ -110,16 +102,13 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	whole := must.Get(os.ReadFile(key.File))(t)
 	for _, damage := range []string{"", "x\n", string(whole[:len(whole)/2]), strings.Replace(string(whole), `"judge"`, `"clerk"`, 1), string(whole) + string(whole)} {
 		must.Do(t, os.WriteFile(key.File, []byte(damage), 0o600))
-		if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleJudge, "judge"); err == nil {
-			t.Errorf("Signers used a damaged key file: %q", damage)
-		}
-		if now, _ := os.ReadFile(key.File); string(now) != damage {
-			t.Error("a damaged key file was overwritten")
-		}
+		_, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleJudge, "judge")
+		must.Hold(t, err != nil, "Signers used a damaged key file: %q", damage)
+		now, _ := os.ReadFile(key.File)
+		must.Hold(t, string(now) == damage, "a damaged key file was overwritten")
 	}
-	if leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(key.File), ".new-*")); len(leftovers) > 0 {
-		t.Errorf("left behind: %v", leftovers)
-	}
+	leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(key.File), ".new-*"))
+	must.Hold(t, len(leftovers) <= 0, "left behind: %v", leftovers)
 }
 
 // TestNamesThatDeceive: no new actor gets a name that readers cannot distinguish from another. An actor who already has
@@ -133,9 +122,7 @@ func TestNamesThatDeceive(t *testing.T) {
 			_, creating := r.Create(t.Context(), role, name, evidence.MLDSA65, nil)
 			for _, err := range []error{signing, creating, r.CheckName(t.Context(), role, name)} {
 				var refused *evidence.FieldError
-				if !errors.As(err, &refused) || refused.Field != field || !strings.Contains(err.Error(), character) {
-					t.Errorf("%s %+q: %v", role, name, err)
-				}
+				must.Hold(t, errors.As(err, &refused) && refused.Field == field && strings.Contains(err.Error(), character), "%s %+q: %v", role, name, err)
 			}
 			if keys, err := newRing(t, dir).Keys(t.Context()); err != nil || len(keys) > 0 {
 				t.Fatalf("%d keys, %v", len(keys), err)
@@ -170,9 +157,8 @@ func algorithms(t *testing.T, r *Ring, name string) []evidence.Algorithm {
 
 func wantTwice(t *testing.T, r *Ring, name string) {
 	t.Helper()
-	if got := algorithms(t, r, name); len(got) != 2 || got[0] != evidence.ES256 || got[1] != evidence.MLDSA65 {
-		t.Errorf("%q signs with %v", name, got)
-	}
+	got := algorithms(t, r, name)
+	must.Hold(t, len(got) == 2 && got[0] == evidence.ES256 && got[1] == evidence.MLDSA65, "%q signs with %v", name, got)
 }
 
 // TestSecondKey gives actors a second key in three ways: both on first use, the second later, and the second first.
@@ -188,17 +174,13 @@ func TestSecondKey(t *testing.T) {
 	must.Get(r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil))(t)
 	wantTwice(t, r, "first")
 	keys, err := newRing(t, dir).Keys(t.Context())
-	if err != nil || len(keys) != 6 {
-		t.Fatalf("%d keys, %v", len(keys), err)
-	}
+	must.Need(t, err == nil && len(keys) == 6, "%d keys, %v", len(keys), err)
 	for i := 0; i < len(keys); i += 2 {
 		first, second := keys[i], keys[i+1]
-		if first.Name != second.Name || first.Algorithm != evidence.ES256 || second.Algorithm != evidence.MLDSA65 || !second.With.IsZero() {
-			t.Errorf("keys %+v and %+v", first, second)
-		}
-		if alone := first.With.IsZero(); alone != (first.Name == "later") || !alone && first.With != second.KeyID {
-			t.Errorf("%q: Create made the first key with %v", first.Name, first.With)
-		}
+		must.Hold(t, first.Name == second.Name && first.Algorithm == evidence.ES256 && second.Algorithm == evidence.MLDSA65 && second.With.IsZero(),
+			"keys %+v and %+v", first, second)
+		alone := first.With.IsZero()
+		must.Hold(t, alone == (first.Name == "later") && (alone || first.With == second.KeyID), "%q: Create made the first key with %v", first.Name, first.With)
 	}
 }
 
@@ -212,9 +194,8 @@ func TestSecondKeyIsMissed(t *testing.T) {
 	file, other := path(place{evidence.RoleAgent, "a", true}), path(place{evidence.RoleAgent, "b", true})
 	refused := func(what string, want error) {
 		t.Helper()
-		if signers, err := newRing(t, dir).Signers(t.Context(), evidence.RoleAgent, "a"); err == nil || want != nil && !errors.Is(err, want) {
-			t.Errorf("%s: %d signers, %v", what, len(signers), err)
-		}
+		signers, err := newRing(t, dir).Signers(t.Context(), evidence.RoleAgent, "a")
+		must.Hold(t, err != nil && (want == nil || errors.Is(err, want)), "%s: %d signers, %v", what, len(signers), err)
 	}
 	must.Do(t, os.Rename(file, file+".away"))
 	refused("lost", ErrSecondKey)
@@ -255,17 +236,15 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 }
 
 func TestSecondAlgorithmIsNoFirst(t *testing.T) {
-	if _, err := NewRing(Config{Files: filestore.NewFolder(t.TempDir()), Algorithm: evidence.MLDSA65}); err == nil {
-		t.Error("first keys of ML-DSA-65")
-	}
+	_, err := NewRing(Config{Files: filestore.NewFolder(t.TempDir()), Algorithm: evidence.MLDSA65})
+	must.Hold(t, err != nil, "first keys of ML-DSA-65")
 }
 
 // TestRingWithoutALog refuses to change keys.
 func TestRingWithoutALog(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	if err := r.Retire(t.Context(), evidence.KeyID{}, Why{}); err == nil || !strings.HasSuffix(err.Error(), "this keyring has no log") {
-		t.Errorf("error %v", err)
-	}
+	err := r.Retire(t.Context(), evidence.KeyID{}, Why{})
+	must.Hold(t, err != nil && strings.HasSuffix(err.Error(), "this keyring has no log"), "error %v", err)
 	r.config.Change = func(context.Context, func(*History) ([]operator.KeyEventBody, error)) error { return nil }
 	must.Do(t, r.Retire(t.Context(), evidence.KeyID{}, Why{}))
 }

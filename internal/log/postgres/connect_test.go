@@ -50,13 +50,9 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 			continue
 		}
 		for _, part := range []string{"s3cr%", "s3cr e", "et/{x", "et{x", "%et", secret} {
-			if strings.Contains(err.Error(), part) {
-				t.Errorf("%s: the error contains the password: %v", name, err)
-			}
+			must.Hold(t, !strings.Contains(err.Error(), part), "%s: the error contains the password: %v", name, err)
 		}
-		if !strings.HasPrefix(err.Error(), "connecting to PostgreSQL: ") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, strings.HasPrefix(err.Error(), "connecting to PostgreSQL: "), "%s: %v", name, err)
 	}
 }
 
@@ -95,9 +91,7 @@ func TestHole(t *testing.T) {
 	for range 2 {
 		select {
 		case err := <-told:
-			if err == nil || !errors.Is(Explain(err), ErrUnreachable) {
-				t.Errorf("error %v", err)
-			}
+			must.Hold(t, err != nil && errors.Is(Explain(err), ErrUnreachable), "error %v", err)
 		case <-time.After(2 * time.Minute):
 			t.Fatal("a caller is still waiting")
 		}
@@ -142,9 +136,7 @@ func TestAnswers(t *testing.T) {
 		address := standIn(t, tt.login, tt.statement)
 		config := must.Get(parse("postgres://jurat:p@elsewhere.invalid,neither.invalid/test?sslmode=prefer&target_session_attrs=read-write"))(t)
 		err := newDialer(&config.ConnConfig.Config, time.Second, 2*time.Second).ask(address)
-		if (err == nil) != tt.answers {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, (err == nil) == tt.answers, "%s: %v", name, err)
 	}
 }
 
@@ -215,9 +207,8 @@ func TestRetry(t *testing.T) {
 				}
 				return fmt.Errorf("doing: %w", test.err)
 			})
-			if done != may.times || !errors.Is(err, test.err) || may.times == 3 && resets != test.resets {
-				t.Errorf("%s: done %d times, want %d; forgotten %d times; %v", what, done, may.times, resets, err)
-			}
+			must.Hold(t, done == may.times && errors.Is(err, test.err) && (may.times != 3 || resets == test.resets),
+				"%s: done %d times, want %d; forgotten %d times; %v", what, done, may.times, resets, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,7 +223,5 @@ func TestRetry(t *testing.T) {
 		}
 		return nil
 	})
-	if done != 2 || err != nil {
-		t.Errorf("done %d times, %v", done, err)
-	}
+	must.Hold(t, done == 2 && err == nil, "done %d times, %v", done, err)
 }

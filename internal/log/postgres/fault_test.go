@@ -179,14 +179,11 @@ func TestAnswerLost(t *testing.T) {
 				t.Fatal("appended")
 			}
 			_, err := s.ByRecordID(t.Context(), "two")
-			if (err == nil) != test.stored || err != nil && !errors.Is(err, storage.ErrNotFound) {
-				t.Errorf("ByRecordID says %v; want that it is stored: %v", err, test.stored)
-			}
+			must.Hold(t, (err == nil) == test.stored && (err == nil || errors.Is(err, storage.ErrNotFound)),
+				"ByRecordID says %v; want that it is stored: %v", err, test.stored)
 			time.Sleep(2 * later)
 			_, again := watch.ByRecordID(t.Context(), "two")
-			if !errors.Is(again, err) {
-				t.Errorf("it said %v, and later %v", err, again)
-			}
+			must.Hold(t, errors.Is(again, err), "it said %v, and later %v", err, again)
 			mustAdd(t, s, "three")
 		})
 	}
@@ -259,9 +256,7 @@ func TestServerKilled(t *testing.T) {
 		defer mu.Unlock()
 		want := acknowledged + n
 		for end := time.Now().Add(patience); acknowledged < want; {
-			if time.Now().After(end) {
-				t.Fatalf("%d records were acknowledged, and %d more were not in time", acknowledged, want)
-			}
+			must.Need(t, !time.Now().After(end), "%d records were acknowledged, and %d more were not in time", acknowledged, want)
 			mu.Unlock()
 			time.Sleep(5 * time.Millisecond)
 			mu.Lock()
@@ -283,9 +278,7 @@ func TestServerKilled(t *testing.T) {
 	rows := must.Get(stores[0].Rows(t.Context(), 0, 1_000_000))(t)
 	found := map[string]bool{}
 	for i, row := range rows {
-		if row.Index != int64(i) || found[row.RecordID] {
-			t.Errorf("row %d has the index %d, or its record %s is there twice", i, row.Index, row.RecordID)
-		}
+		must.Hold(t, row.Index == int64(i) && !found[row.RecordID], "row %d has the index %d, or its record %s is there twice", i, row.Index, row.RecordID)
 		found[row.RecordID] = true
 	}
 	for id := range there {
@@ -381,9 +374,7 @@ func awaitStandby(t *testing.T, url string) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		select {
 		case err := <-commits:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		case <-time.After(10 * time.Millisecond):
 			if ask(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`) > 0 {
 				return
@@ -414,9 +405,7 @@ func TestListenToNobody(t *testing.T) {
 	proxy.Stop()
 	select {
 	case err := <-ended:
-		if err == nil {
-			t.Error("it ended without a reason")
-		}
+		must.Hold(t, err != nil, "it ended without a reason")
 	case <-time.After(patience):
 		t.Error("the listener has not noticed that its connection is silent")
 	}

@@ -187,9 +187,7 @@ func TestFilesStandbyMissing(t *testing.T) {
 	c.SetPatience(500 * time.Millisecond)
 	var err error
 	for end := time.Now().Add(time.Minute); err == nil; { // the server notices the setting by and by
-		if time.Now().After(end) {
-			t.Fatal("the server waits for no standby, or was told not to")
-		}
+		must.Need(t, !time.Now().After(end), "the server waits for no standby, or was told not to")
 		err = c.Replace(t.Context(), "a", []byte("content"))
 	}
 	c.SetPatience(time.Minute)
@@ -251,9 +249,8 @@ func TestDeadlock(t *testing.T) {
 		_, lost := other.Exec(t.Context(), `SELECT FROM jurat.files WHERE name = 'a' FOR UPDATE`)
 		must.Get(other.Exec(t.Context(), `ROLLBACK`))(t)
 		must.Want(t, <-renamed, nil)
-		if got, err := c.Read(t.Context(), "b"); err != nil || string(got) != "a" {
-			t.Errorf("%q, %v", got, err)
-		}
+		got, err := c.Read(t.Context(), "b")
+		must.Hold(t, err == nil && string(got) == "a", "%q, %v", got, err)
 		if lost == nil {
 			return
 		}
@@ -270,7 +267,5 @@ func prepare(t *testing.T, pool *pgxpool.Pool) {
 		}
 		return postgres.PrepareFiles(t.Context(), tx)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }

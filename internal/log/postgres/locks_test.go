@@ -33,17 +33,14 @@ func configure(t *testing.T, url string) *pgx.ConnConfig {
 func mustLock(t *testing.T, l lock.Locks, name string) (held context.Context, release func()) {
 	t.Helper()
 	held, release, err := l.Lock(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return held, release
 }
 
 func wantLocked(t *testing.T, l lock.Locks, name string, want bool) {
 	t.Helper()
-	if is, err := l.Locked(t.Context(), name); is != want || err != nil {
-		t.Errorf("%s is locked: %t, %v; want %t", name, is, err, want)
-	}
+	is, err := l.Locked(t.Context(), name)
+	must.Hold(t, is == want && err == nil, "%s is locked: %t, %v; want %t", name, is, err, want)
 }
 
 // patient is how long tests wait for a busy server.
@@ -71,15 +68,13 @@ func TestLostLock(t *testing.T) {
 	must.Equal(t, sessions(t, url, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'jurat claims'`), 1)
 	for _, held := range []context.Context{first, second} {
 		<-held.Done()
-		if cause := context.Cause(held); !errors.Is(cause, lock.ErrLost) {
-			t.Errorf("it ended because of %v", cause)
-		}
+		cause := context.Cause(held)
+		must.Hold(t, errors.Is(cause, lock.ErrLost), "it ended because of %v", cause)
 	}
 	_, release := mustLock(t, there, "trial-1")
 	defer release()
-	if _, _, err := here.Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
-		t.Errorf("it is another's now: %v", err)
-	}
+	_, _, err := here.Lock(t.Context(), "trial-1")
+	must.Hold(t, errors.Is(err, lock.ErrTaken), "it is another's now: %v", err)
 	_, again := mustLock(t, here, "trial-2")
 	releaseFirst()
 	releaseSecond() // a lock that was lost and made again stays
@@ -102,17 +97,13 @@ func TestLocksOfAProcessThatStandsStill(t *testing.T) {
 		err = still.ask(t.Context(), `SELECT set_config('idle_session_timeout', '200', false)`, &is)
 	}
 	still.mu.Unlock()
-	if err != nil || was != "1h" {
-		t.Fatalf("the database's patience is %s, %v", was, err)
-	}
+	must.Need(t, err == nil && was == "1h", "the database's patience is %s, %v", was, err)
 	for {
 		_, _, err := there.Lock(t.Context(), "trial-1")
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, lock.ErrTaken) {
-			t.Fatal(err)
-		}
+		must.Need(t, errors.Is(err, lock.ErrTaken), "%v", err)
 		time.Sleep(10 * time.Millisecond)
 	}
 	release() // releasing a lock that it no longer has
@@ -143,9 +134,8 @@ func TestSaysSomething(t *testing.T) {
 // TestPatienceOfLocks checks the time limits: an idle process is heard in time, and one without an answer gives up its
 // locks before another can have them.
 func TestPatienceOfLocks(t *testing.T) {
-	if margin := lockIdle - lockBeat - lockAnswer; margin < 5*time.Second {
-		t.Errorf("a holder gives up its lock %v before others can have it", margin)
-	}
+	margin := lockIdle - lockBeat - lockAnswer
+	must.Hold(t, margin >= 5*time.Second, "a holder gives up its lock %v before others can have it", margin)
 }
 
 // TestLocksEndWithTheServer checks that all locks are lost when the database goes away, and that new ones can be
@@ -159,9 +149,8 @@ func TestLocksEndWithTheServer(t *testing.T) {
 	defer release()
 	server.Halt(t)
 	<-held.Done()
-	if cause := context.Cause(held); !errors.Is(cause, lock.ErrLost) {
-		t.Error(cause)
-	}
+	cause := context.Cause(held)
+	must.Hold(t, errors.Is(cause, lock.ErrLost), "%v", cause)
 	if _, _, err := here.Lock(t.Context(), "trial-1"); err == nil || errors.Is(err, lock.ErrTaken) {
 		t.Errorf("locked without a database: %v", err)
 	}

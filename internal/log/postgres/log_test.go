@@ -81,9 +81,8 @@ func mustAdd(t testing.TB, s *Store, ids ...string) {
 
 func wantSize(t testing.TB, s *Store, size int64) {
 	t.Helper()
-	if head, err := s.Head(t.Context()); err != nil || head.Size != size {
-		t.Errorf("Head = %v, %v; want size %d", head, err, size)
-	}
+	head, err := s.Head(t.Context())
+	must.Hold(t, err == nil && head.Size == size, "Head = %v, %v; want size %d", head, err, size)
 }
 
 // exec executes statements as the superuser, one by one.
@@ -92,9 +91,8 @@ func exec(t testing.TB, url string, statements ...string) {
 	conn := must.Get(pgx.Connect(t.Context(), rig.Admin(t, url)))(t)
 	defer conn.Close(t.Context())
 	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		_, err := conn.Exec(t.Context(), statement)
+		must.Need(t, err == nil, "%s: %v", statement, err)
 	}
 }
 
@@ -149,9 +147,7 @@ func TestDurable(t *testing.T) {
 				var commit, idle string
 				err := connOf(log).QueryRow(t.Context(), `SELECT current_setting('synchronous_commit'),
 					current_setting('idle_in_transaction_session_timeout')`).Scan(&commit, &idle)
-				if err != nil || commit != test.want || idle != "10s" {
-					t.Errorf("%s, %s: a transaction runs with %s and %s, %v", name, whose, commit, idle, err)
-				}
+				must.Hold(t, err == nil && commit == test.want && idle == "10s", "%s, %s: a transaction runs with %s and %s, %v", name, whose, commit, idle, err)
 				return storage.Batch{}, stop
 			}), stop)
 		}
@@ -171,18 +167,12 @@ func TestNotRead(t *testing.T) {
 		var scans, rows int64 // the scans without those that have made the indexes
 		err := s.pool.QueryRow(t.Context(), `SELECT pg_stat_get_numscans('jurat.records'::regclass) - count(*), pg_stat_get_tuples_inserted('jurat.records'::regclass)
 			FROM pg_index WHERE indrelid = 'jurat.records'::regclass`).Scan(&scans, &rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rows >= 12 && scans != 0 {
-			t.Fatalf("the records were read from end to end %d times", scans)
-		}
+		must.Do(t, err)
+		must.Need(t, rows < 12 || scans == 0, "the records were read from end to end %d times", scans)
 		if rows >= 12 { // the server updates its statistics a little later
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("of 12 rows %d are counted", rows)
-		}
+		must.Need(t, !time.Now().After(deadline), "of 12 rows %d are counted", rows)
 		time.Sleep(50 * time.Millisecond)
 	}
 }
@@ -235,9 +225,7 @@ func TestWaitsForAnother(t *testing.T) {
 		if err == nil && waiting == 0 {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%d still wait, %v", waiting, err)
-		}
+		must.Need(t, !time.Now().After(end), "%d still wait, %v", waiting, err)
 	}
 	close(finish)
 	must.Want(t, <-first, nil)
@@ -254,9 +242,7 @@ func TestStandsStill(t *testing.T) {
 		mustAdd(t, two, "in between") // which waits until the server has ended the stopped transaction
 		return planOf("one", []byte("one"))(head, log)
 	})
-	if err == nil {
-		t.Error("a transaction was committed although its process stood still in it")
-	}
+	must.Hold(t, err != nil, "a transaction was committed although its process stood still in it")
 	wantSize(t, two, 1)
 	mustAdd(t, one, "one") // over another connection
 	wantSize(t, two, 2)
@@ -276,9 +262,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 		must.Want(t, two.Append(ctx, planOf("in between", []byte("in between"))), nil)
 		return planOf("one", []byte("one"))(head, log)
 	})
-	if err == nil {
-		t.Error("a transaction was committed although its process stood still in it")
-	}
+	must.Hold(t, err != nil, "a transaction was committed although its process stood still in it")
 	wantSize(t, two, 1)
 	mustAdd(t, one, "one")
 	wantSize(t, two, 2)
@@ -292,9 +276,7 @@ func TestReopen(t *testing.T) {
 	s.Close()
 	for name, open := range map[string]func(context.Context, *pgxpool.Pool) (*Store, error){"Open": Open, "Create": Create} {
 		again, err := open(t.Context(), connect(t, url))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Need(t, err == nil, "%s: %v", name, err)
 		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
@@ -333,9 +315,8 @@ func TestEncoding(t *testing.T) {
 	defer exec(t, url, `DROP DATABASE latin WITH (FORCE)`)
 	u := must.Get(neturl.Parse(url))(t)
 	u.Path = "/latin"
-	if _, err := Create(t.Context(), connect(t, u.String())); err == nil || !strings.Contains(err.Error(), "jurat needs UTF8") {
-		t.Errorf("error %v", err)
-	}
+	_, err := Create(t.Context(), connect(t, u.String()))
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "jurat needs UTF8"), "error %v", err)
 }
 
 func TestAppendOnly(t *testing.T) {
@@ -351,9 +332,8 @@ func TestAppendOnly(t *testing.T) {
 		`DELETE FROM jurat.timestamps`, `UPDATE jurat.timestamps SET token = '\x00'`, `TRUNCATE jurat.timestamps`,
 		`DELETE FROM jurat.head`, `TRUNCATE jurat.head`,
 	} {
-		if _, err := s.pool.Exec(t.Context(), statement); err == nil {
-			t.Errorf("%s: done", statement)
-		}
+		_, err := s.pool.Exec(t.Context(), statement)
+		must.Hold(t, err != nil, "%s: done", statement)
 	}
 	wantSize(t, s, 1)
 }
@@ -366,9 +346,7 @@ func TestReadOnly(t *testing.T) {
 	reads := func(whose, url string, want error) {
 		t.Helper()
 		s, err := Open(t.Context(), connect(t, url))
-		if err != nil {
-			t.Fatalf("%s: %v", whose, err)
-		}
+		must.Need(t, err == nil, "%s: %v", whose, err)
 		wantSize(t, s, 1)
 		must.Want(t, add(t, s, "two"), want)
 		must.Want(t, s.SetCheckpoint(t.Context(), "", "one"), want)
@@ -391,9 +369,8 @@ func TestDuplicateOfAnother(t *testing.T) {
 	one, two := create(t, url), create(t, url)
 	mustAdd(t, one, "first", "same")
 	var duplicate *storage.DuplicateError
-	if err := add(t, two, "same"); !errors.As(err, &duplicate) || *duplicate != (storage.DuplicateError{RecordID: "same", Index: 1, Field: "record_id"}) {
-		t.Errorf("error %v", err)
-	}
+	err := add(t, two, "same")
+	must.Hold(t, errors.As(err, &duplicate) && *duplicate == (storage.DuplicateError{RecordID: "same", Index: 1, Field: "record_id"}), "error %v", err)
 	wantSize(t, two, 2)
 }
 
@@ -440,9 +417,7 @@ func check(t *testing.T, s *Store, want ...string) {
 	t.Helper()
 	complaints := must.Get(s.Check(t.Context()))(t)
 	for _, w := range want {
-		if !slices.ContainsFunc(complaints, func(c string) bool { return strings.Contains(c, w) }) {
-			t.Errorf("%q is in none of the complaints %q", w, complaints)
-		}
+		must.Hold(t, slices.ContainsFunc(complaints, func(c string) bool { return strings.Contains(c, w) }), "%q is in none of the complaints %q", w, complaints)
 	}
 	must.Equal(t, len(complaints), len(want))
 }

@@ -103,9 +103,7 @@ func TestStamp(t *testing.T) {
 	token := must.Get(c.Stamp(t.Context(), imprint))(t)
 	u := must.Get(timestamp.Parse(token))(t)
 	verified, err := u.Verify(imprint, timestamp.Options{Roots: []*x509.Certificate{root}})
-	if err != nil || verified.Nonce == nil || verified.Nonce.BitLen() < 64 {
-		t.Errorf("the token: %v, %+v", err, verified)
-	}
+	must.Hold(t, err == nil && verified.Nonce != nil && verified.Nonce.BitLen() >= 64, "the token: %v, %+v", err, verified)
 }
 
 // TestStampWhileTheClockStands: a good token is good beside an installation whose clock stands still an hour ahead.
@@ -164,13 +162,10 @@ func TestNoGoodAnswer(t *testing.T) {
 				c.timeout = 200 * time.Millisecond
 			}
 			token, err := c.Stamp(t.Context(), imprint)
-			if token != nil || !errors.Is(err, tt.want) || tt.cause != nil && !errors.Is(err, tt.cause) {
-				t.Errorf("%d bytes, error %v; want %v, %v", len(token), err, tt.want, tt.cause)
-			}
+			must.Hold(t, token == nil && errors.Is(err, tt.want) && (tt.cause == nil || errors.Is(err, tt.cause)),
+				"%d bytes, error %v; want %v, %v", len(token), err, tt.want, tt.cause)
 			must.Equal(t, asked.Load(), tt.asked)
-			if err != nil && !strings.HasPrefix(err.Error(), "tsa http://127.0.0.1") {
-				t.Errorf("the error does not name the authority: %v", err)
-			}
+			must.Hold(t, err == nil || strings.HasPrefix(err.Error(), "tsa http://127.0.0.1"), "the error does not name the authority: %v", err)
 		})
 	}
 }
@@ -199,9 +194,7 @@ func TestAnAuthorityThatComesBack(t *testing.T) {
 		return nil
 	}
 	must.Get(c.Stamp(t.Context(), imprint))(t)
-	if len(waits) != 2 || waits[0] < 7*time.Second || waits[1] > longestWait {
-		t.Errorf("waited %v between attempts", waits)
-	}
+	must.Hold(t, len(waits) == 2 && waits[0] >= 7*time.Second && waits[1] <= longestWait, "waited %v between attempts", waits)
 }
 
 func TestCancelled(t *testing.T) {
@@ -241,8 +234,7 @@ func TestLateStampsContradictNoClaim(t *testing.T) {
 		"of the far future":     {now.Add(time.Hour), now, true},
 		"as late as is allowed": {now, now.Add(-5 * time.Minute), true},
 	} {
-		if got := fitsClaim(at.claimed, at.stamped, now); got != at.want {
-			t.Errorf("%s: it is added: %v, want %v", name, got, at.want)
-		}
+		got := fitsClaim(at.claimed, at.stamped, now)
+		must.Hold(t, got == at.want, "%s: it is added: %v, want %v", name, got, at.want)
 	}
 }

@@ -26,23 +26,20 @@ func TestSoftHSM(t *testing.T) {
 	for _, algorithm := range []evidence.Algorithm{evidence.ES256, evidence.RS256} {
 		uri := "pkcs11:token=house;object=" + string(algorithm)
 		key := must.Get(h.FindOrGenerate(t.Context(), uri, algorithm))(t)
-		if p := key.Protection; !p.NeverExtractable || !p.Local || p.Kind != "pkcs11" || p.Manufacturer != "SoftHSM project" {
-			t.Errorf("the key is protected by %+v", p)
-		}
+		p := key.Protection
+		must.Hold(t, p.NeverExtractable && p.Local && p.Kind == "pkcs11" && p.Manufacturer == "SoftHSM project", "the key is protected by %+v", p)
 		signer := must.Get(h.Signer(key))(t)
 		signature := must.Get(signer.Sign(nil, digest, crypto.SHA256))(t)
 		openssl(t, key.Public, []byte("text"), signature)
-		if again, err := h.FindOrGenerate(t.Context(), uri, algorithm); err != nil || again.URI != key.URI {
-			t.Errorf("again %+v, %v", again, err)
-		}
+		again, err := h.FindOrGenerate(t.Context(), uri, algorithm)
+		must.Hold(t, err == nil && again.URI == key.URI, "again %+v, %v", again, err)
 		if public, _ := pem.Decode([]byte(soft.Command(t, "public", uri))); public == nil || !key.Public.(interface{ Equal(crypto.PublicKey) bool }).Equal(parsed(t, public.Bytes)) {
 			t.Errorf("%s: jurat-pkcs11 public prints another key", algorithm)
 		}
 	}
 	shown := soft.Tool(t, "--list-objects", "--type", "privkey")
-	if strings.Count(shown, "Access:     sensitive, always sensitive, never extractable, local") != 2 || strings.Count(shown, "Usage:      sign\n") != 2 {
-		t.Errorf("pkcs11-tool shows\n%s", shown)
-	}
+	must.Hold(t, strings.Count(shown, "Access:     sensitive, always sensitive, never extractable, local") == 2 && strings.Count(shown, "Usage:      sign\n") == 2,
+		"pkcs11-tool shows\n%s", shown)
 }
 
 func parsed(t *testing.T, der []byte) crypto.PublicKey {
@@ -71,9 +68,7 @@ func TestSameSignatureAsFromFile(t *testing.T) {
 	signer := must.Get(h.Signer(key))(t)
 	sum := sha256.Sum256(r.Canonical())
 	signature, err := signer.Sign(nil, sum[:], crypto.SHA256)
-	if err != nil || string(signature) != string(r.Signatures[0]) {
-		t.Errorf("the token's signature differs from the file's: %v", err)
-	}
+	must.Hold(t, err == nil && string(signature) == string(r.Signatures[0]), "the token's signature differs from the file's: %v", err)
 }
 
 // TestRefused: what the helper refuses, and how it says so.
@@ -134,9 +129,8 @@ func TestPIN(t *testing.T) {
 			}
 		}
 		text, err := os.ReadFile(log)
-		if n := strings.Count(string(text), "C_Login\n"); err != nil || n != c.logins {
-			t.Errorf("%v: the token got a PIN %d times, want %d: %v", c, n, c.logins, err)
-		}
+		n := strings.Count(string(text), "C_Login\n")
+		must.Hold(t, err == nil && n == c.logins, "%v: the token got a PIN %d times, want %d: %v", c, n, c.logins, err)
 	}
 }
 
@@ -185,9 +179,7 @@ func TestTokenRemoved(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("with the token back: %v", err)
-		}
+		must.Need(t, !time.Now().After(deadline), "with the token back: %v", err)
 	}
 }
 
@@ -225,9 +217,7 @@ func TestHelperKilled(t *testing.T) {
 	for range 3 {
 		before := signed.Load()
 		for deadline := time.Now().Add(time.Minute); signed.Load() < before+10; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("signing does not go on")
-			}
+			must.Need(t, !time.Now().After(deadline), "signing does not go on")
 		}
 		text := must.Get(os.ReadFile(pids))(t)
 		all := strings.Fields(string(text))

@@ -105,9 +105,7 @@ func TestHostileHelper(t *testing.T) {
 				h.Hurry(50 * time.Millisecond)
 			}
 			signature, err := signerOf(t, h, private.Public()).Sign(nil, digest, crypto.SHA256)
-			if err == nil || c.want != nil && !errors.Is(err, c.want) {
-				t.Errorf("signature %x, error %v, want %v", signature, err, c.want)
-			}
+			must.Hold(t, err != nil && (c.want == nil || errors.Is(err, c.want)), "signature %x, error %v, want %v", signature, err, c.want)
 		})
 	}
 	if _, err := signerOf(t, saying(t, fmt.Sprintf(`{"id":1,"signature":%s}`+"\n", quoted(right))), private.Public()).Sign(nil, digest, crypto.SHA256); err != nil {
@@ -156,9 +154,8 @@ func TestRefusedPINStartsNoHelper(t *testing.T) {
 		must.Fail(t, token.ErrPIN)(h.Find(t.Context(), mia))
 		time.Sleep(150 * time.Millisecond) // longer than the first wait before a helper is started again
 	}
-	if started, err := os.ReadFile(starts); err != nil || string(started) != "start\n" {
-		t.Errorf("the helper was started:\n%s%v", started, err)
-	}
+	started, err := os.ReadFile(starts)
+	must.Hold(t, err == nil && string(started) == "start\n", "the helper was started:\n%s%v", started, err)
 }
 
 // TestHelperThatStays: a helper that does not end with its input, or whose child holds its output open, does not keep who closes it.
@@ -200,9 +197,7 @@ func TestHelperThatDoesNotRead(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		_, err := h.Find(ctx, mia+strings.Repeat("x", 900))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, token.ErrUnavailable) {
-			t.Fatal(err)
-		}
+		must.Need(t, errors.Is(err, context.DeadlineExceeded) || errors.Is(err, token.ErrUnavailable), "%v", err)
 	}
 	h.Hurry(50 * time.Millisecond)
 	must.Fail(t, token.ErrUnavailable)(signerOf(t, h, newKey(t).Public()).Sign(nil, digest, crypto.SHA256))
@@ -215,9 +210,7 @@ func TestNoHelper(t *testing.T) {
 		t.Setenv(token.Variable, command)
 		var h token.Helper
 		_, err := signerOf(t, &h, newKey(t).Public()).Sign(nil, digest, crypto.SHA256)
-		if err == nil || !strings.Contains(err.Error(), want) || h.Ready(t.Context()) == nil {
-			t.Errorf("%q: error %v, want one with %q", command, err, want)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want) && h.Ready(t.Context()) != nil, "%q: error %v, want one with %q", command, err, want)
 		h.Close()
 	}
 }
@@ -225,9 +218,8 @@ func TestNoHelper(t *testing.T) {
 func TestCheckURI(t *testing.T) {
 	for text, ok := range map[string]bool{mia: true, "aws-kms:key/1": true, "": false, "house": false, ":x": false, "pkcs11:": false, "pkcs11:a b": false,
 		mia + "?pin-value=1": false, mia + "?PIN-source=/x": false, "pkcs11:" + strings.Repeat("x", 1100): false} {
-		if err := token.CheckURI(text); (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
+		err := token.CheckURI(text)
+		must.Hold(t, (err == nil) == ok, "%q: %v", text, err)
 	}
 }
 
@@ -235,9 +227,8 @@ func TestCheckURI(t *testing.T) {
 func TestSignerRefuses(t *testing.T) {
 	s := signerOf(t, helperOf(t, "/no/such/helper"), newKey(t).Public())
 	for name, opts := range map[string]crypto.SignerOpts{"a message": crypto.Hash(0), "SHA-384": crypto.SHA384, "PSS": &rsa.PSSOptions{Hash: crypto.SHA256}} {
-		if _, err := s.Sign(nil, digest, opts); !errors.Is(err, token.ErrUnsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := s.Sign(nil, digest, opts)
+		must.Hold(t, errors.Is(err, token.ErrUnsupported), "%s: %v", name, err)
 	}
 	must.Fail(t, token.ErrUnsupported)(s.Sign(nil, digest[1:], crypto.SHA256))
 }
@@ -272,9 +263,7 @@ func TestDocument(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		if message, ok := strings.CutPrefix(line, `    {"id":2,"key":`); ok {
 			r, err := saying(t, `{"id":1,"key":`+message).Find(t.Context(), mia)
-			if err != nil || r.URI == mia || r.Protection.Manufacturer != "SoftHSM project" {
-				t.Errorf("%+v, %v", r, err)
-			}
+			must.Hold(t, err == nil && r.URI != mia && r.Protection.Manufacturer == "SoftHSM project", "%+v, %v", r, err)
 			return
 		}
 	}

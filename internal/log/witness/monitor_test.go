@@ -123,9 +123,7 @@ func TestFlood(t *testing.T) {
 		return witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trusted, Last: last, Most: most})
 	}
 	first, err := look("", 0)
-	if err != nil || first.Read != 300 {
-		t.Fatalf("%+v, %v", first, err)
-	}
+	must.Need(t, err == nil && first.Read == 300, "%+v, %v", first, err)
 	for _, size := range []int64{300 + witness.DefaultMost + 1, 1 << 40, 1<<40 + 12345, operator.MaxEntries} {
 		l.size = size
 		for _, last := range []string{"", first.Checkpoint} {

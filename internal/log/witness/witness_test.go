@@ -79,9 +79,7 @@ func (l *log) checkpoint() string { return l.checkpointAt(l.size) }
 func (l *log) checkpointAt(size int64) string {
 	root := must.Get(tlog.TreeHash(size, l))(l.t)
 	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: size, Root: root}, l.signer)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, err)
 	return signed
 }
 
@@ -173,17 +171,13 @@ func TestAddCheckpoint(t *testing.T) {
 	step := func(name string, request witness.Request, status int, says string) {
 		t.Helper()
 		answer, doc := post(t, url, witness.FormatRequest(request))
-		if answer.StatusCode != status || says != "" && doc != says {
-			t.Errorf("%s: %s: %q", name, answer.Status, doc)
-		}
+		must.Hold(t, answer.StatusCode == status && (says == "" || doc == says), "%s: %s: %q", name, answer.Status, doc)
 		if isSize := answer.Header.Get("Content-Type") == "text/x.tlog.size"; isSize != (status == http.StatusConflict) {
 			t.Errorf("%s: Content-Type %s", name, answer.Header.Get("Content-Type"))
 		}
 		if status == http.StatusOK {
 			found, err := operator.Cosignatures(request.Signed+doc, &key(t).Witness)
-			if err != nil || len(found) != 1 || found[0].Line != doc {
-				t.Errorf("%s: %q: %v, %v", name, doc, found, err)
-			}
+			must.Hold(t, err == nil && len(found) == 1 && found[0].Line == doc, "%s: %q: %v, %v", name, doc, found, err)
 		}
 	}
 	step("a log that is unknown", stranger.request(0), 404, "")
@@ -298,13 +292,9 @@ func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
 	})
 	_, err := w.AddCheckpoint(t.Context(), late.request(3))
 	var conflict *witness.ConflictError
-	if !errors.As(err, &conflict) || conflict.Size != 5 || answers != 1 {
-		t.Errorf("the request that was overtaken: %v, %d", err, answers)
-	}
+	must.Hold(t, errors.As(err, &conflict) && conflict.Size == 5 && answers == 1, "the request that was overtaken: %v, %d", err, answers)
 	known, err := w.Logs(t.Context())
-	if err != nil || len(known) != 2 || known[0].Size != 3 || known[1].Size != 5 {
-		t.Errorf("%+v, %v", known, err)
-	}
+	must.Hold(t, err == nil && len(known) == 2 && known[0].Size == 3 && known[1].Size == 5, "%+v, %v", known, err)
 }
 
 func isConflict(err error) bool {
@@ -324,9 +314,7 @@ func TestRemembersAcrossProcesses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	known, err := two.Logs(t.Context())
-	if err != nil || len(known) != 1 || known[0].Size != 3 || known[0].Origin != "example.com/log" {
-		t.Errorf("%v, %v", known, err)
-	}
+	must.Hold(t, err == nil && len(known) == 1 && known[0].Size == 3 && known[0].Origin == "example.com/log", "%v, %v", known, err)
 	another := must.Get(operator.GenerateCosigner(nil, "witness.example/w2"))(t)
 	if w, err := witness.Open(t.Context(), witness.Config{File: file, Key: another}); err == nil {
 		t.Errorf("another key uses the state of this one: %v", w.Close())
@@ -366,9 +354,7 @@ func TestOnlyOneHistory(t *testing.T) {
 					}
 					text, _, _ := strings.Cut(signed, "\n\n")
 					cosigned[size][text] = true
-					if !strings.Contains(line, "witness.example/w1") {
-						t.Errorf("%q", line)
-					}
+					must.Hold(t, strings.Contains(line, "witness.example/w1"), "%q", line)
 					mu.Unlock()
 					old = size
 				}
@@ -378,9 +364,7 @@ func TestOnlyOneHistory(t *testing.T) {
 	asking.Wait()
 	which := -1
 	for size, texts := range cosigned {
-		if len(texts) != 1 {
-			t.Fatalf("two trees of %d entries were cosigned", size)
-		}
+		must.Need(t, len(texts) == 1, "two trees of %d entries were cosigned", size)
 		for n, l := range histories {
 			text, _, _ := strings.Cut(l.checkpointAt(size), "\n\n")
 			if texts[text] && which >= 0 && which != n {
@@ -390,9 +374,7 @@ func TestOnlyOneHistory(t *testing.T) {
 			}
 		}
 	}
-	if len(cosigned) < 2 || which < 0 {
-		t.Fatalf("%d trees were cosigned", len(cosigned))
-	}
+	must.Need(t, len(cosigned) >= 2 && which >= 0, "%d trees were cosigned", len(cosigned))
 }
 
 // TestKilled kills a witness again and again while it cosigns. Afterwards it must know the last size that it answered.
@@ -427,20 +409,14 @@ func TestKilled(t *testing.T) {
 				n++
 			}
 		}
-		if n < 12 {
-			t.Fatalf("the process ended by itself after %d cosignatures", n)
-		}
+		must.Need(t, n >= 12, "the process ended by itself after %d cosignatures", n)
 		must.Do(t, process.Process.Kill())
 		_ = process.Wait() // Wait returns an error, as the process was killed
 		known := must.Get(open(t, file, l).Logs(t.Context()))(t)
-		if len(known) == 0 || known[0].Size < answered || known[0].Size < last {
-			t.Fatalf("it cosigned size %d, but knows %v", answered, known)
-		}
+		must.Need(t, len(known) != 0 && known[0].Size >= answered && known[0].Size >= last, "it cosigned size %d, but knows %v", answered, known)
 		last = known[0].Size
 	}
-	if last < 6*12 {
-		t.Errorf("only %d were cosigned", last)
-	}
+	must.Hold(t, last >= 6*12, "only %d were cosigned", last)
 }
 
 // TestRememberedBeforeSigned: as soon as a cosignature exists, a process that opens the file knows the tree.
@@ -465,9 +441,7 @@ func TestAsk(t *testing.T) {
 	ask := func(url string, l *log) error {
 		remote := witness.Address{URL: url, Key: w.Key().String()}
 		c, err := remote.Ask(t.Context(), known, l.checkpoint(), l.size, l.prove)
-		if err == nil && !strings.Contains(c.Line, "witness.example/w1") {
-			t.Errorf("%+v", c)
-		}
+		must.Hold(t, err != nil || strings.Contains(c.Line, "witness.example/w1"), "%+v", c)
 		return err
 	}
 	again := served(t, w)
@@ -497,9 +471,7 @@ func TestAsk(t *testing.T) {
 		"circling": circling(),
 	} {
 		s := httptest.NewServer(answer)
-		if err := ask(s.URL, l); err == nil {
-			t.Errorf("%s: believed", name)
-		}
+		must.Hold(t, ask(s.URL, l) != nil, "%s: believed", name)
 		s.Close()
 	}
 	for _, url := range []string{"", "witness.example", "http://witness.example", "ftp://witness.example", "https://witness.example?x"} {

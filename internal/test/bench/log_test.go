@@ -68,9 +68,7 @@ func logSize(b *testing.B) int64 {
 		return 20_000
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 10_000 {
-		b.Fatalf("JURAT_BENCH_RECORDS: %q: want a number from 10,000 on", text)
-	}
+	must.Need(b, err == nil && n >= 10_000, "JURAT_BENCH_RECORDS: %q: want a number from 10,000 on", text)
 	return n
 }
 
@@ -119,9 +117,7 @@ func BenchmarkVerify(b *testing.B) {
 	times(b, n, 256, h.seal)
 	var records []*evidence.Record
 	for record, err := range h.Ledger.Records(b.Context(), 0) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		records = append(records, record.Record)
 	}
 	trusted := must.Get(h.Trust(b.Context()))(b)
@@ -165,9 +161,7 @@ func BenchmarkVerify(b *testing.B) {
 		one.during(b, 300*time.Millisecond, runtime.NumCPU(), whole)
 		begin := time.Now()
 		damages, size, err := installation.Fsck(b.Context(), h.config, func(int64, int64) {})
-		if err != nil || len(damages) > 0 {
-			b.Fatal(damages, err)
-		}
+		must.Need(b, err == nil && len(damages) <= 0, "%v %v", damages, err)
 		log.n, log.in = log.n+size, log.in+time.Since(begin)
 	}
 	of(b, "records/s", one.perSecond(), least.perSecond())

@@ -63,9 +63,7 @@ func (w *ways) record(b *testing.B, mode relay.Mode, base *url.URL, next http.Ro
 	seals := acts.New(acts.Config{Ledger: w.h.Ledger, Keys: w.h.Keys, Disclose: w.h.Apart.Disclose, Now: time.Now}).Observations()
 	r, err := sealer.Open(b.Context(), sealer.Config{Log: seals, Name: "recorder", Folder: filepath.Join(w.h.Dir, "recorder"), Mode: mode, Agent: agent, Vantage: evidence.Proxy, Version: "bench",
 		Configuration: evidence.DigestOf([]byte(string(mode))), Tell: log})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	relayed := must.Get(relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"api": {Base: base}}, Mode: mode, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Next: next, Log: log}))(b)
 	b.Cleanup(func() {
 		ctx := context.WithoutCancel(b.Context())

@@ -49,18 +49,14 @@ func BenchmarkRoom(b *testing.B) {
 	done := must.Get(h.Expire(b.Context(), installation.ExpiryOrder{Before: now.AddDate(0, -7, 0), Reason: "old", By: "b"}))(b)
 	b.ReportMetric(microseconds(time.Since(begin))/float64(done.Records), "µs/expired")
 	b.ReportMetric(h.database(b)/size, "left-of-file")
-	if done.Records < n/2-10 {
-		b.Fatalf("%+v", done)
-	}
+	must.Need(b, done.Records >= n/2-10, "%+v", done)
 }
 
 // documents are English texts.
 func documents(b *testing.B) string {
 	b.Helper()
 	files, err := filepath.Glob("../../../docs/*.md")
-	if err != nil || len(files) == 0 {
-		b.Fatal(files, err)
-	}
+	must.Need(b, err == nil && len(files) != 0, "%v %v", files, err)
 	var all strings.Builder
 	for _, file := range files {
 		text := must.Get(os.ReadFile(file))(b)

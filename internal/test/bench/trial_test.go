@@ -72,9 +72,7 @@ func BenchmarkTrial(b *testing.B) {
 func aCase(b *testing.B) *subject.Case {
 	b.Helper()
 	card, conversation, err := examples.Read(examples.Names()[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	on := must.Get(subject.New(card, conversation))(b)
 	return on
 }
@@ -147,14 +145,10 @@ func (h *house) watched(b *testing.B, watchers int) time.Duration {
 	defer func() { cancel(); <-conducted }()
 	events := must.Get(d.Watch(ctx, id, 0))(b)
 	for _, err := range events.Frames {
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 	}
 	for range watchers {
-		if err := <-ended; err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, <-ended)
 	}
 	records := must.Get(h.Ledger.Chain(ctx, id))(b)
 	return records[len(records)-1].Payload.Time().Sub(records[1].Payload.Time())

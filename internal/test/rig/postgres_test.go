@@ -46,15 +46,12 @@ func query[T any](t *testing.T, url, text string, before ...string) (result T) {
 
 func TestDatabase(t *testing.T) {
 	one, two := Database(t), Database(t)
-	if one == two {
-		t.Errorf("twice the database %s", one)
-	}
+	must.Hold(t, one != two, "twice the database %s", one)
 	for _, url := range []string{one, shared.server.Socket(t, two)} {
 		must.Equal(t, query[string](t, url, `SELECT rolname::text FROM pg_roles WHERE rolname = current_user AND NOT rolsuper`, `CREATE SCHEMA mine`), "jurat")
 	}
-	if super := query[bool](t, Admin(t, one), `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`); !super {
-		t.Error("the admin is no superuser")
-	}
+	super := query[bool](t, Admin(t, one), `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`)
+	must.Hold(t, super, "the admin is no superuser")
 }
 
 // TestKilled checks that committed data survive every way to end the server.
@@ -94,9 +91,7 @@ func TestNothingStays(t *testing.T) {
 		if errors.Is(gone, os.ErrNotExist) && pid.Signal(syscall.Signal(0)) != nil {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the folder %s or process %d stays", folder, pid.Pid)
-		}
+		must.Need(t, !time.Now().After(end), "the folder %s or process %d stays", folder, pid.Pid)
 	}
 }
 

@@ -19,9 +19,7 @@ import (
 func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
 	t.Helper()
 	s := must.Get(b.Stored())(t)
-	if len(s.Line) > 4096 || len(s.Names) > 32*brief.MaxNames {
-		t.Errorf("a brief of %d bytes, and names of %d", len(s.Line), len(s.Names))
-	}
+	must.Hold(t, len(s.Line) <= 4096 && len(s.Names) <= 32*brief.MaxNames, "a brief of %d bytes, and names of %d", len(s.Line), len(s.Names))
 	s.RecordID, s.Digest, s.ChainID, s.Case = b.RecordID, b.Digest, b.ChainID, b.Case
 	return brief.Read(&s)
 }
@@ -59,9 +57,8 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("Read accepted %.40q with %d bytes of names", bad[0], len(bad[1]))
 		}
 	}
-	if b := brief.Read(&storage.StoredBrief{Line: []byte("{}")}); b == nil || !b.Expired() || b.Keys() != nil {
-		t.Error("an empty brief does not decode to the brief of an expired record")
-	}
+	b := brief.Read(&storage.StoredBrief{Line: []byte("{}")})
+	must.Hold(t, b != nil && b.Expired() && b.Keys() == nil, "an empty brief does not decode to the brief of an expired record")
 }
 
 // TestApartKeysLeadNowhere checks that records in chains that are complete without links have no keys.
@@ -70,8 +67,7 @@ func TestApartKeysLeadNowhere(t *testing.T) {
 		{ActionType: evidence.HumanReview, ReviewerID: "u", ChainID: evidence.TrialPrefix + "1", OriginalResponseID: "x", Saw: []evidence.Digest{evidence.DigestOf(nil)}},
 		{ActionType: evidence.KeyEvent, AgentID: "operator", ChainID: operator.KeysChain},
 	} {
-		if keys := brief.Of(p, evidence.DigestOf(nil)).Keys(); len(keys) != 0 {
-			t.Errorf("%s has %d keys", p.ActionType, len(keys))
-		}
+		keys := brief.Of(p, evidence.DigestOf(nil)).Keys()
+		must.Hold(t, len(keys) == 0, "%s has %d keys", p.ActionType, len(keys))
 	}
 }

@@ -21,9 +21,8 @@ func open(t *testing.T, path string, pragmas ...string) *sql.DB {
 
 func do(t *testing.T, db *sql.DB, statement string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
+	_, err := db.ExecContext(t.Context(), statement)
+	must.Need(t, err == nil, "%s: %v", statement, err)
 }
 
 // TestFileIsShared: every character of a path is part of the file's name, two connections share the file, and each has the settings.

@@ -105,9 +105,7 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 	wantRows(t, name, s)
 	for what, err := range map[string]error{"ReadOnly": s.ReadOnly(), "Probe": s.Probe(t.Context()), "Append": add(t, s, "new", 10),
 		"SetCheckpoint": s.SetCheckpoint(t.Context(), "", "x"), "Expire": s.Expire(t.Context(), "act", nil, nil), "Reclaim": s.Reclaim(t.Context(), nil)} {
-		if !errors.Is(err, storage.ErrReadOnly) {
-			t.Errorf("%s: %s: %v", name, what, err)
-		}
+		must.Hold(t, errors.Is(err, storage.ErrReadOnly), "%s: %s: %v", name, what, err)
 	}
 	must.Want(t, s.Close(), nil)
 	must.Fail(t, storage.ErrClosed)(s.Head(t.Context()))
@@ -164,9 +162,7 @@ func TestStopsInATransaction(t *testing.T) {
 	err := s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) {
 		return storage.Batch{}, errors.Join(stop(), errors.New("nothing to append"))
 	})
-	if err == nil {
-		t.Error("Append succeeded, but appended nothing")
-	}
+	must.Hold(t, err != nil, "Append succeeded, but appended nothing")
 }
 
 // stop stops this process, and returns when it goes on. The signal is for this thread: one for the process goes to whichever thread takes it, and
@@ -204,9 +200,8 @@ func TestStoppedProcess(t *testing.T) {
 	for range cap(outcome) {
 		select {
 		case err := <-outcome:
-			if !errors.Is(err, storage.ErrBusy) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "SIGSTOP") {
-				t.Errorf("appending: %v, want the name of %s", err, names)
-			}
+			must.Hold(t, errors.Is(err, storage.ErrBusy) && strings.Contains(err.Error(), names) && strings.Contains(err.Error(), "SIGSTOP"),
+				"appending: %v, want the name of %s", err, names)
 		case <-time.After(time.Minute):
 			t.Fatal("it waits without end")
 		}
@@ -259,9 +254,8 @@ func TestValuesOnFullDisk(t *testing.T) {
 		wantValues(t, v, 1, 2)
 		disk.Fill(t, filepath.Join(disk.Path, "full"))
 		must.Do(t, v.DestroyKey(t.Context(), valueOf(1).Name))
-		if got, err := v.Read(t.Context(), valueOf(1).Name); err != nil || got.Key != nil {
-			t.Errorf("key %x, %v", got.Key, err)
-		}
+		got, err := v.Read(t.Context(), valueOf(1).Name)
+		must.Hold(t, err == nil && got.Key == nil, "key %x, %v", got.Key, err)
 		wantValues(t, v, 2)
 	})
 }

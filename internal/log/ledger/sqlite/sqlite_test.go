@@ -85,9 +85,7 @@ func TestReopen(t *testing.T) {
 		"Create": func() (*Store, error) { return Create(t.Context(), path) }, // after a crash the write is repeated
 	} {
 		again, err := open()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Need(t, err == nil, "%s: %v", name, err)
 		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
@@ -121,9 +119,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: opened", name)
 			continue
 		}
-		if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, (test.want == nil || errors.Is(err, test.want)) && strings.Contains(err.Error(), test.text), "%s: %v", name, err)
 	}
 }
 
@@ -131,9 +127,8 @@ func TestSettings(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "page_size": "8192"} {
 		var got string
-		if err := s.writer.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
-			t.Errorf("%s is %q, %v; want %q", pragma, got, err, want)
-		}
+		err := s.writer.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got)
+		must.Hold(t, err == nil && got == want, "%s is %q, %v; want %q", pragma, got, err, want)
 	}
 }
 
@@ -149,9 +144,8 @@ func TestAppendOnly(t *testing.T) {
 		`DELETE FROM dictionaries`, `UPDATE dictionaries SET text = x'00'`, `UPDATE dictionaries SET n = 7`,
 		`DELETE FROM head`, `UPDATE head SET size = 0`,
 	} {
-		if _, err := s.writer.ExecContext(t.Context(), statement); err == nil {
-			t.Errorf("%s: done", statement)
-		}
+		_, err := s.writer.ExecContext(t.Context(), statement)
+		must.Hold(t, err != nil, "%s: done", statement)
 	}
 }
 
@@ -166,9 +160,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	limit("1")
 	must.Want(t, add(t, s, "two", 1<<20), storage.ErrDiskFull)
-	if head, err := s.Head(t.Context()); err != nil || head.Size != 1 {
-		t.Errorf("Head = %v, %v", head, err)
-	}
+	head, err := s.Head(t.Context())
+	must.Hold(t, err == nil && head.Size == 1, "Head = %v, %v", head, err)
 	must.Fail(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), "two"))
 	limit("1000000")
 	must.Want(t, add(t, s, "two", 1<<20), nil)
@@ -178,9 +171,8 @@ func TestReadOnly(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	must.Get(s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`))(t)
 	must.Want(t, add(t, s, "one", 10), storage.ErrReadOnly)
-	if head, err := s.Head(t.Context()); err != nil || head.Size != 0 {
-		t.Errorf("Head = %v, %v", head, err)
-	}
+	head, err := s.Head(t.Context())
+	must.Hold(t, err == nil && head.Size == 0, "Head = %v, %v", head, err)
 }
 
 // TestCorruptFile overwrites pages, and checks that the error reports the damage.
@@ -237,9 +229,8 @@ func TestOtherTables(t *testing.T) {
 		},
 		"to make": func() (*Store, error) { return Create(t.Context(), path) },
 	} {
-		if _, err := open(); err == nil || !strings.Contains(err.Error(), `version "8"`) || !strings.Contains(err.Error(), "4f6f114d") {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := open()
+		must.Hold(t, err != nil && strings.Contains(err.Error(), `version "8"`) && strings.Contains(err.Error(), "4f6f114d"), "%s: %v", name, err)
 	}
 }
 
@@ -288,9 +279,8 @@ func TestSizesThatNoLogHas(t *testing.T) {
 	}
 	for size, fits := range map[int64]bool{3: true, operator.MaxEntries: true, operator.MaxEntries + 1: false, 1<<62 + 1: false, math.MaxInt64: false, -1: false} {
 		must.Get(s.writer.ExecContext(t.Context(), `UPDATE head SET size = ?`, size))(t)
-		if head, err := s.Head(t.Context()); fits == errors.Is(err, storage.ErrDamaged) {
-			t.Errorf("%d: %v, %v", size, head, err)
-		}
+		head, err := s.Head(t.Context())
+		must.Hold(t, fits != errors.Is(err, storage.ErrDamaged), "%d: %v, %v", size, head, err)
 	}
 }
 
@@ -300,7 +290,6 @@ func TestBackupDigestEnds(t *testing.T) {
 	must.Do(t, errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 64<<20)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := OpenBackup(ctx, path); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, _, err := OpenBackup(ctx, path)
+	must.Hold(t, errors.Is(err, context.Canceled), "%v", err)
 }

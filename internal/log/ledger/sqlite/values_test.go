@@ -49,9 +49,8 @@ func wantValues(t *testing.T, v *Values, numbers ...int) {
 	for _, n := range numbers {
 		want := valueOf(n)
 		got, err := v.Read(t.Context(), want.Name)
-		if err != nil || !bytes.Equal(got.Sealed, want.Sealed) || !bytes.Equal(got.Key, want.Key) {
-			t.Errorf("value %d: %d bytes, key %x, %v", n, len(got.Sealed), got.Key, err)
-		}
+		must.Hold(t, err == nil && bytes.Equal(got.Sealed, want.Sealed) && bytes.Equal(got.Key, want.Key),
+			"value %d: %d bytes, key %x, %v", n, len(got.Sealed), got.Key, err)
 	}
 }
 
@@ -80,9 +79,8 @@ func TestValuesOfManyProcesses(t *testing.T) {
 	wantValues(t, processes[0], 1000)
 	n := 0
 	must.Do(t, processes[0].Each(t.Context(), func(string) error { n++; return nil }))
-	if files := slotFiles(t, dir); n != 121 || len(files) != 1 {
-		t.Errorf("%d values, and slots in %v", n, files)
-	}
+	files := slotFiles(t, dir)
+	must.Hold(t, n == 121 && len(files) == 1, "%d values, and slots in %v", n, files)
 }
 
 // TestAddedTogether: of callers who share a transaction, one whose value is there does not stop the others.
@@ -124,9 +122,8 @@ func TestNoRowWithoutKey(t *testing.T) {
 	dir := t.TempDir()
 	v := newValues(t, dir)
 	must.Do(t, os.WriteFile(filepath.Join(dir, KeysFolder), nil, 0o600))
-	if err := v.Add(t.Context(), []storage.Value{valueOf(1)}); err == nil {
-		t.Error("a value without a key is added")
-	}
+	err := v.Add(t.Context(), []storage.Value{valueOf(1)})
+	must.Hold(t, err != nil, "a value without a key is added")
 	must.Do(t, os.Remove(filepath.Join(dir, KeysFolder)))
 	must.Fail(t, fs.ErrNotExist)(v.Read(t.Context(), valueOf(1).Name))
 	addValues(t, v, 1)
@@ -162,18 +159,16 @@ func TestValuesWithoutKeys(t *testing.T) {
 	v := newValues(t, dir)
 	bare := storage.Value{Name: valueOf(1).Name, Sealed: valueOf(1).Sealed}
 	must.Do(t, v.Add(t.Context(), []storage.Value{bare}))
-	if files := slotFiles(t, dir); len(files) > 0 {
-		t.Error(files)
-	}
+	files := slotFiles(t, dir)
+	must.Hold(t, len(files) <= 0, "%v", files)
 	addValues(t, v, 2)
 	bare.Name = valueOf(3).Name
 	slots := must.Get(os.OpenFile(slotFiles(t, dir)[0], os.O_WRONLY, 0))(t)
 	must.Get(slots.WriteAt(append(valueOf(3).Key, owner(bare.Name)...), 3*slotSize))(t) // as a crash left it
 	must.Do(t, slots.Close())
 	must.Do(t, v.Add(t.Context(), []storage.Value{bare}))
-	if got, err := v.Read(t.Context(), bare.Name); err != nil || got.Key != nil {
-		t.Errorf("key %x, %v", got.Key, err)
-	}
+	got, err := v.Read(t.Context(), bare.Name)
+	must.Hold(t, err == nil && got.Key == nil, "key %x, %v", got.Key, err)
 }
 
 // TestKeyWithoutRow: a key is destroyed also where its row is lost, or leads to another's key, which stays: copies of the row may be elsewhere.
@@ -201,9 +196,8 @@ func TestNoNumberTwice(t *testing.T) {
 	before := must.Get(v.find(t.Context(), valueOf(2).Name))(t)
 	must.Do(t, errors.Join(v.DestroyKey(t.Context(), valueOf(2).Name), v.Remove(t.Context(), valueOf(2).Name)))
 	addValues(t, v, 3)
-	if after := must.Get(v.find(t.Context(), valueOf(3).Name))(t); after.id <= before.id {
-		t.Errorf("the number %d after %d", after.id, before.id)
-	}
+	after := must.Get(v.find(t.Context(), valueOf(3).Name))(t)
+	must.Hold(t, after.id > before.id, "the number %d after %d", after.id, before.id)
 }
 
 // TestRoomOfRemovedValues: what is removed gives its room back.
@@ -256,9 +250,7 @@ func TestDamagedTable(t *testing.T) {
 		}
 		_ = v.Close() // it may complain of the damage
 	}
-	if most < len(numbers)-2 {
-		t.Errorf("at most %d of %d values were read", most, len(numbers))
-	}
+	must.Hold(t, most >= len(numbers)-2, "at most %d of %d values were read", most, len(numbers))
 }
 
 // TestIndexOfAnotherRow: an index that leads to the row of another value, whose key would be destroyed, is damage.
@@ -337,9 +329,8 @@ func TestKilledWhileAdding(t *testing.T) {
 		}
 		must.Do(t, v.Close())
 	}
-	if files := slotFiles(t, dir); len(files) != 1 || !strings.HasSuffix(files[0], ".keys") {
-		t.Error(files)
-	}
+	files := slotFiles(t, dir)
+	must.Hold(t, len(files) == 1 && strings.HasSuffix(files[0], ".keys"), "%v", files)
 }
 
 // says appends one record whose payload is this text.
@@ -351,18 +342,14 @@ func says(t *testing.T, s *Store, id, text string) {
 		return storage.Batch{Rows: []storage.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf([]byte(text)), Payload: []byte(text),
 			Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token[:]}}}}, Hashes: stored, Next: storage.Head{Size: head.Size + 1}}, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // marks are bytes of what the rows are stored as, which is compressed.
 func marks(t *testing.T, s *Store, from, n int64) (list [][]byte) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), from, n)
-	if err != nil || int64(len(rows)) != n {
-		t.Fatal(len(rows), err)
-	}
+	must.Need(t, err == nil && int64(len(rows)) == n, "%v %v", len(rows), err)
 	for i, r := range rows {
 		if i%23 != 0 {
 			continue // the search takes long
@@ -378,14 +365,10 @@ func left(t *testing.T, path string, marks [][]byte) map[string]int {
 	t.Helper()
 	found := map[string]int{}
 	files, err := filepath.Glob(path + "*")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "%v %v", files, err)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
+		must.Need(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 		for _, mark := range marks {
 			found[filepath.Base(file)] += bytes.Count(content, mark)
 		}
@@ -414,9 +397,7 @@ func TestNothingIsLeftOfWhatExpired(t *testing.T) {
 	}
 	says(t, s, kept, kept)
 	gone, stay := marks(t, s, 0, n), marks(t, s, n, 1)
-	if len(left(t, path, gone)) == 0 {
-		t.Fatal("the search does not find texts that are there")
-	}
+	must.Need(t, len(left(t, path, gone)) != 0, "the search does not find texts that are there")
 	for from := int64(0); from < n; from += 128 {
 		rows := must.Get(s.Rows(t.Context(), from, 128))(t)
 		indexes := make([]int64, len(rows))
@@ -431,15 +412,11 @@ func TestNothingIsLeftOfWhatExpired(t *testing.T) {
 	for range 2 { // a second run finds nothing to do
 		must.Do(t, s.Reclaim(t.Context(), nil))
 	}
-	if found := left(t, path, gone); len(found) > 0 {
-		t.Errorf("left: %v", found)
-	}
-	if len(left(t, path, stay)) == 0 {
-		t.Error("a row that did not expire is missing")
-	}
-	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
-		t.Errorf("%v, %v", complaints, err)
-	}
+	found := left(t, path, gone)
+	must.Hold(t, len(found) <= 0, "left: %v", found)
+	must.Hold(t, len(left(t, path, stay)) != 0, "a row that did not expire is missing")
+	complaints, err := s.Check(t.Context())
+	must.Hold(t, err == nil && len(complaints) <= 0, "%v, %v", complaints, err)
 }
 
 // TestWriteAheadLogIsMoved checks that committed pages get into the database file, and that the write-ahead log does not grow for ever.
@@ -471,13 +448,9 @@ func TestByDigestInEveryStretch(t *testing.T) {
 	must.Do(t, addMany(t, s, n))
 	for _, index := range []int64{0, 1, 2047, 2048, 4095, 4096, 6143, 6144, n - 1} {
 		rows, err := s.Rows(t.Context(), index, 1)
-		if err != nil || len(rows) != 1 {
-			t.Fatal(rows, err)
-		}
+		must.Need(t, err == nil && len(rows) == 1, "%v %v", rows, err)
 		row, err := s.ByDigest(t.Context(), rows[0].Digest)
-		if err != nil || row.Index != index || row.RecordID != rows[0].RecordID {
-			t.Errorf("%d is found at %d, %v", index, row.Index, err)
-		}
+		must.Hold(t, err == nil && row.Index == index && row.RecordID == rows[0].RecordID, "%d is found at %d, %v", index, row.Index, err)
 		other := rows[0].Digest
 		other[31] ^= 1 // what the index has of it is the same
 		if row, err := s.ByDigest(t.Context(), other); err == nil {

@@ -45,9 +45,8 @@ func TestPack(t *testing.T) {
 				content = must.Get(c.unpack(packed.Blob, nil))(t)
 			}
 			must.Do(t, got.setContent(content))
-			if diff := cmp.Diff(row, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("%s: %q (-want +got):\n%s", name, payload, diff)
-			}
+			diff := cmp.Diff(row, got, cmpopts.EquateEmpty())
+			must.Need(t, diff == "", "%s: %q (-want +got):\n%s", name, payload, diff)
 		}
 	}
 }
