@@ -15,9 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/internal/court/subject"
 	"jurat/jury"
 )
@@ -156,20 +153,8 @@ func VendorsIn(text string) (list []Vendor) {
 // vendorsOf returns the vendors of the accused's model: as its records name the model, and as its card names model or
 // vendor. A card is what the agent says of itself, so no vendor in it proves nothing.
 func vendorsOf(c *subject.Case) (list []Vendor) {
-	var evidence struct {
-		Card    jsontext.Value `json:"agentCard"`
-		Records []struct {
-			Payload struct {
-				Model string `json:"model"`
-			} `json:"payload"`
-		} `json:"records"`
-	}
-	if json.Unmarshal(c.Material(), &evidence) != nil {
-		return nil // not of this form: then it names nothing that could be found
-	}
-	list = append(VendorsIn(string(evidence.Card)), VendorsIn(c.Card.Organization)...)
-	for _, r := range evidence.Records {
-		list = append(list, VendorsIn(r.Payload.Model)...)
+	for _, text := range append([]string{string(c.Card.Text), c.Card.Organization}, c.Models...) {
+		list = append(list, VendorsIn(text)...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -265,25 +265,18 @@ func (c Choice) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(jsontext.Value(c))
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. It refuses objects, arrays and numbers without a canonical form.
-func (c *Choice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	v, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
+// choiceOf reads a choice; nil and null are none. It refuses objects, arrays and numbers without a canonical form.
+func choiceOf(member string, v jsontext.Value) (Choice, error) {
 	switch v.Kind() {
-	case 'n':
-		*c = ""
-		return nil
+	case jsontext.KindInvalid, 'n':
+		return "", nil
 	case '{', '[':
-		return errors.New("want a string, a number, a boolean or null")
+		return "", errors.New(member + ": want a string, a number, a boolean or null")
 	}
 	v = v.Clone()
-	if err := v.Canonicalize(); err != nil {
-		return err
-	}
-	*c = Choice(v)
-	return nil
+	err := v.Canonicalize()
+	fault.While(&err, "%s", member)
+	return Choice(v), err
 }
 
 // String returns the choice in readable form.
@@ -307,11 +300,11 @@ type Ballot struct {
 }
 
 type line struct {
-	Item       *string  `json:"item"`
-	Juror      *string  `json:"juror"`
-	Vote       *Choice  `json:"vote"`
-	Label      Choice   `json:"label"`
-	Confidence *float64 `json:"confidence"`
+	Item       string         `json:"item"`
+	Juror      string         `json:"juror"`
+	Vote       jsontext.Value `json:"vote"` // nil: missing
+	Label      jsontext.Value `json:"label"`
+	Confidence *float64       `json:"confidence"`
 	Made
 }
 
@@ -352,48 +345,43 @@ func take(ballots map[string]*Ballot, text []byte) error {
 	if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true)); err != nil {
 		return err
 	}
-	if err := l.check(text); err != nil {
+	if err := l.check(); err != nil {
 		return err
 	}
-	b := ballots[*l.Item]
+	vote, err := choiceOf("vote", l.Vote)
+	label, wrong := choiceOf("label", l.Label)
+	if err = cmp.Or(err, wrong); err != nil {
+		return err
+	}
+	b := ballots[l.Item]
 	if b == nil {
-		b = &Ballot{Item: *l.Item, Votes: map[string]Choice{}, Sure: map[string]float64{}, Made: map[string]Made{}}
-		ballots[*l.Item] = b
+		b = &Ballot{Item: l.Item, Votes: map[string]Choice{}, Sure: map[string]float64{}, Made: map[string]Made{}}
+		ballots[l.Item] = b
 	}
-	if _, twice := b.Votes[*l.Juror]; twice {
-		return fmt.Errorf("a second vote of juror %q on item %q", *l.Juror, *l.Item)
+	if _, twice := b.Votes[l.Juror]; twice {
+		return fmt.Errorf("a second vote of juror %q on item %q", l.Juror, l.Item)
 	}
-	if l.Label != "" && b.Label != "" && l.Label != b.Label {
-		return fmt.Errorf("label: item %q has the label %s here and %s before", *l.Item, l.Label, b.Label)
+	if label != "" && b.Label != "" && label != b.Label {
+		return fmt.Errorf("label: item %q has the label %s here and %s before", l.Item, label, b.Label)
 	}
-	b.Label = cmp.Or(l.Label, b.Label)
-	b.Votes[*l.Juror], b.Sure[*l.Juror], b.Made[*l.Juror] = "", 1, l.Made
-	if l.Vote != nil {
-		b.Votes[*l.Juror] = *l.Vote
-	}
+	b.Label = cmp.Or(label, b.Label)
+	b.Votes[l.Juror], b.Sure[l.Juror], b.Made[l.Juror] = vote, 1, l.Made
 	if l.Confidence != nil {
-		b.Sure[*l.Juror] = *l.Confidence
+		b.Sure[l.Juror] = *l.Confidence
 	}
 	return nil
 }
 
-func (l *line) check(text []byte) error {
+func (l *line) check() error {
 	switch {
-	case l.Item == nil || *l.Item == "":
+	case l.Item == "":
 		return errors.New("item: missing or empty")
-	case l.Juror == nil || *l.Juror == "":
+	case l.Juror == "":
 		return errors.New("juror: missing or empty")
+	case l.Vote == nil:
+		return errors.New("vote: missing; null is an abstention")
 	case l.Confidence != nil && !(*l.Confidence >= 0 && *l.Confidence <= 1):
 		return fmt.Errorf("confidence: %v: want a number from 0 to 1", *l.Confidence)
-	}
-	if l.Vote == nil { // a missing vote and null look the same here
-		var there map[string]jsontext.Value
-		if err := json.Unmarshal(text, &there); err != nil {
-			return err
-		}
-		if _, ok := there["vote"]; !ok {
-			return errors.New("vote: missing; null is an abstention")
-		}
 	}
 	return nil
 }

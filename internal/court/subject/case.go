@@ -103,6 +103,7 @@ type Case struct {
 	Form      Form       // of the conversation; "" for records
 	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
 	LeftOut   []Omission // what the conversation has and jurors are not shown
+	Models    []string   // that records name; none of a conversation
 	Strange   []string   // of a part: kinds that are not known here
 
 	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.

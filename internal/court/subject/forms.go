@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/internal/tap/convo"
 )
 
@@ -102,6 +104,8 @@ func (c *Case) stands(n *convo.Node) {
 type Card struct {
 	Name, Description, Version, Organization string
 	Skills                                   []Skill
+
+	Text jsontext.Value // all of it, in canonical form; nil: none was submitted
 }
 
 // A Skill is something that the agent declares it can do.
@@ -116,6 +120,7 @@ func (c *Case) readCard(n *convo.Node) error {
 		r.Fail(n, "expected an agent card (an object), found %s", n.KindName())
 	default:
 		c.Card = cardOf(r, n)
+		c.Card.Text = jsontext.Value(convo.TextOf(n.Raw()))
 	}
 	return r.Err()
 }

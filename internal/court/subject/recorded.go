@@ -60,8 +60,12 @@ func (c *Case) readRecords(exhibits []Exhibit) error {
 		if err := r.take(&exhibits[i]); err != nil {
 			return unfit("record %d: %v", i+1, err)
 		}
-		if p := r.shown[exhibits[i].Digest].payload; p.Observed != nil && p.ChainID != "" && !slices.Contains(c.Recorded.Chains, p.ChainID) {
+		p := r.shown[exhibits[i].Digest].payload
+		if p.Observed != nil && p.ChainID != "" && !slices.Contains(c.Recorded.Chains, p.ChainID) {
 			c.Recorded.Chains = append(c.Recorded.Chains, p.ChainID)
+		}
+		if !slices.Contains(c.Models, p.Model) {
+			c.Models = append(c.Models, p.Model)
 		}
 		if len(r.messages) > maxMessages {
 			return unfit("record %d: more than %d messages up to here: put fewer records before the jury", i+1, maxMessages)

@@ -31,7 +31,8 @@ const (
 )
 
 func TestCards(t *testing.T) {
-	for card, want := range map[string]Card{cardV1: {"Desk", "Helps.", "2", "Org", []Skill{{"Serve", "Serves."}}}, cardV03: {Name: "Desk"}} {
+	for card, want := range map[string]Card{cardV1: {Name: "Desk", Description: "Helps.", Version: "2", Organization: "Org", Skills: []Skill{{"Serve", "Serves."}}}, cardV03: {Name: "Desk"}} {
+		want.Text = must.Get(evidence.Canonical([]byte(card)))(t)
 		if diff := cmp.Diff(want, must.Get(New([]byte(card), []byte(hello)))(t).Card); diff != "" {
 			t.Error(diff)
 		}

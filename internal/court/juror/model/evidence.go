@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/court/juror"
@@ -19,17 +18,17 @@ import (
 )
 
 // showEvidence writes what is under trial as lines of data below the clerk's headings.
-func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (string, error) {
+func showEvidence(c *subject.Case, how *jury.Shortening) (string, error) {
 	if how != nil && how.Rule != Shorten {
 		return "", fmt.Errorf("shortening by the rule %q, which is not known here: want %s", how.Rule, Shorten)
 	}
-	card, err := cardOf(material)
-	if err != nil {
-		return "", err
-	}
 	var pieces []piece
-	if card != "" {
-		pieces = append(pieces, piece{heading: "agent card: what the agent says of itself, no message", text: card})
+	if c.Card.Text != nil {
+		card := c.Card.Text.Clone()
+		if err := card.Indent(jsontext.WithIndent(" ")); err != nil {
+			return "", fmt.Errorf("reading evidence: %w", err)
+		}
+		pieces = append(pieces, piece{heading: "agent card: what the agent says of itself, no message", text: string(card)})
 	}
 	if !c.HasCard && c.Recorded == nil {
 		pieces = append(pieces, piece{heading: "agent card, no message", text: "none was submitted: what the agent says of itself is not known"})
@@ -104,24 +103,6 @@ func verified(r *subject.Recorded) piece {
 		fmt.Fprintf(&s, "\nnot proved of %s: %s: %s", of, d.Guarantee, d.Reason)
 	}
 	return piece{heading: "what the submitter found when verifying the records that the messages come from, no message", text: s.String()}
-}
-
-// cardOf returns the submitted agent card, indented; "" if the evidence has none. It returns an error if the evidence
-// is not JSON.
-func cardOf(material []byte) (string, error) {
-	var whole struct {
-		Card jsontext.Value `json:"agentCard"`
-	}
-	if err := json.Unmarshal(material, &whole); err != nil {
-		return "", fmt.Errorf("reading evidence: %w", err)
-	}
-	if whole.Card == nil {
-		return "", nil
-	}
-	if err := whole.Card.Indent(jsontext.WithIndent(" ")); err != nil {
-		return "", fmt.Errorf("reading evidence: %w", err)
-	}
-	return string(whole.Card), nil
 }
 
 // piecesOf splits a message into one piece for each speaker and kind of text.

@@ -93,7 +93,7 @@ func sit(b jury.Brief, c *subject.Case) (s *sitting, err error) {
 	}
 	s = &sitting{brief: b, c: c, peers: peersOf(&b, request), order: orderOf(&b)}
 	s.members = s.membersOf(&b, s.peers.known())
-	shown, err := showEvidence(c, b.Material, b.Shortening)
+	shown, err := showEvidence(c, b.Shortening)
 	if err != nil {
 		return nil, fmt.Errorf("making a prompt: %w", err)
 	}

@@ -267,7 +267,7 @@ func TestCallsOfTheUserAreShownAsTheirs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := must.Get(showEvidence(c, c.Material(), nil))(t)
+	shown := must.Get(showEvidence(c, nil))(t)
 	for _, want := range []string{
 		"\nmessage 1, agent: tool call 1 of 1, name\n| get_line\n\nmessage 1, agent: tool call 1 of 1, arguments\n",
 		"\nmessage 2, tool: result of call 1 of 1 in message 1\n| a line\n",
