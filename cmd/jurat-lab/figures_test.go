@@ -64,9 +64,8 @@ func FuzzLabels(f *testing.F) {
 	f.Add([]byte(`{"a": {"task_success": false, "task": 1e9}}`))
 	f.Add([]byte(`{"a": [`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if labels, err := parseLabels(doc); err == nil && len(labels) == 0 {
-			t.Error("no labels and no problem")
-		}
+		labels, err := parseLabels(doc)
+		must.Hold(t, err != nil || len(labels) != 0, "no labels and no problem")
 	})
 }
 
@@ -95,15 +94,12 @@ func folder(t *testing.T, names ...string) string {
 func TestLoadCases(t *testing.T) {
 	dir := folder(t, "a", "b", "c")
 	cases, unlabelled, err := loadCases(dir, Labels{"a": {Outcome: Good}, "b": {Outcome: Failed}})
-	if err != nil || len(cases) != 2 || cases[1].Name != "b" || cases[1].Outcome != Failed || len(unlabelled) != 1 || unlabelled[0] != "c" {
-		t.Errorf("%v, %v, %v", cases, unlabelled, err)
-	}
+	must.Hold(t, err == nil && len(cases) == 2 && cases[1].Name == "b" && cases[1].Outcome == Failed && len(unlabelled) == 1 && unlabelled[0] == "c",
+		"%v, %v, %v", cases, unlabelled, err)
 	dir = folder(t, "a", "twin=a")
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "empty"), 0o755))
 	_, _, err = loadCases(dir, Labels{"a": {}, "twin": {}, "gone": {}, "empty": {}})
-	if err == nil {
-		t.Fatal("no error")
-	}
+	must.Need(t, err != nil, "no error")
 	for _, want := range []string{"case twin: it holds the same evidence as a", "case gone: it has a label, and there is no such folder", "case empty: conversation.json: no such file"} {
 		must.Contain(t, err.Error(), want)
 	}
@@ -111,9 +107,7 @@ func TestLoadCases(t *testing.T) {
 
 func nearly(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
-	if math.Abs(got-want) > within || math.IsNaN(got) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	must.Hold(t, math.Abs(got-want) <= within && !math.IsNaN(got), "%s: %v, want %v", what, got, want)
 }
 
 // TestAUCByPairs compares AUC with a count of all pairs, on random lists with many equal numbers.
@@ -141,9 +135,7 @@ func TestAUCByPairs(t *testing.T) {
 		}
 		want := sum / float64(len(above)*len(below))
 		got, defined := rankAUC(above, below)
-		if !defined || math.Abs(got-want) > 1e-12 {
-			t.Fatalf("%v over %v: %v, want %v", above, below, got, want)
-		}
+		must.Need(t, defined && math.Abs(got-want) <= 1e-12, "%v over %v: %v, want %v", above, below, got, want)
 	}
 	if _, defined := rankAUC(nil, []float64{1}); defined {
 		t.Error("defined without cases")
@@ -200,9 +192,8 @@ func TestCoverage(t *testing.T) {
 			held++
 		}
 	}
-	if share := float64(held) / rounds; share < 0.93 || share > 0.98 {
-		t.Errorf("%v of the intervals hold the truth", share)
-	}
+	share := float64(held) / rounds
+	must.Hold(t, share >= 0.93 && share <= 0.98, "%v of the intervals hold the truth", share)
 }
 
 func TestMedian(t *testing.T) {
@@ -240,9 +231,7 @@ func invented(seed uint64, repeat int) (*order, *Report) {
 
 func near(t *testing.T, what string, got *float64, want float64) {
 	t.Helper()
-	if got == nil || math.Abs(*got-want) > 1e-9 {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	must.Hold(t, got != nil && math.Abs(*got-want) <= 1e-9, "%s: %v, want %v", what, got, want)
 }
 
 // TestFiguresByCounting compares figures of random trials with counts that go over all of them one by one.
@@ -303,9 +292,8 @@ func TestFiguresByCounting(t *testing.T) {
 				near(t, "lift", f.Lift, bad/found/(failed/(good+failed)))
 			}
 		}
-		if float64(g.Talk.Turned) != turned || float64(g.Talk.ToRight) != toRight || g.Cases != 14 {
-			t.Errorf("%+v: want %v turned, %v to right", g.Talk, turned, toRight)
-		}
+		must.Hold(t, float64(g.Talk.Turned) == turned && float64(g.Talk.ToRight) == toRight && g.Cases == 14,
+			"%+v: want %v turned, %v to right", g.Talk, turned, toRight)
 	}
 }
 
@@ -333,12 +321,9 @@ func TestRepeatsAreNoCases(t *testing.T) {
 	near(t, "difference", thrice.Comparisons[0].AUC.Value, *once.Comparisons[0].AUC.Value)
 	near(t, "its interval", thrice.Comparisons[0].AUC.Low, *once.Comparisons[0].AUC.Low)
 	near(t, "the same verdict again", thrice.Panels[0].Retest.Value, 1)
-	if once.Panels[0].Retest.Value != nil {
-		t.Error("one trial was compared with itself")
-	}
-	if s := thrice.Panels[0].Single; s == nil || s.Answers != 3 || !s.AsOften || once.Panels[0].Single.AsOften {
-		t.Errorf("%+v", s)
-	}
+	must.Hold(t, once.Panels[0].Retest.Value == nil, "one trial was compared with itself")
+	s := thrice.Panels[0].Single
+	must.Hold(t, s != nil && s.Answers == 3 && s.AsOften && !once.Panels[0].Single.AsOften, "%+v", s)
 }
 
 // TestSingleIsChosenElsewhere: a juror who is best only thanks to one case is not chosen for that case.
@@ -399,9 +384,7 @@ func full() *Report {
 func TestPage(t *testing.T) {
 	doc := must.Get(render(full()))(t)
 	for _, never := range []string{"<script", "<b onclick", "http://", "https://", "NaN", "Inf"} {
-		if strings.Contains(string(doc), never) {
-			t.Errorf("the page has %q", never)
-		}
+		must.Hold(t, !strings.Contains(string(doc), never), "the page has %q", never)
 	}
 	file := filepath.Join(t.TempDir(), "report.html")
 	must.Do(t, os.WriteFile(file, doc, 0o644))
@@ -414,16 +397,13 @@ func TestPage(t *testing.T) {
 	}{{"lab-light", 1100, false}, {"lab-dark", 1100, true}, {"lab-narrow", 360, false}} {
 		b.Resize(view.width, 900)
 		b.Dark(view.dark)
-		if over := browsertest.Eval[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
-			t.Errorf("%s: %d pixels wider than the screen", view.name, over)
-		}
+		over := browsertest.Eval[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth")
+		must.Hold(t, over <= 0, "%s: %d pixels wider than the screen", view.name, over)
 		b.Screenshot(view.name)
 	}
-	if tables := browsertest.Eval[int](b, "document.querySelectorAll('table > caption').length"); tables < 10 {
-		t.Errorf("%d tables with a caption", tables)
-	}
-	if problems := b.Problems(); len(problems) > 0 {
-		t.Error(problems)
-	}
+	tables := browsertest.Eval[int](b, "document.querySelectorAll('table > caption').length")
+	must.Hold(t, tables >= 10, "%d tables with a caption", tables)
+	problems := b.Problems()
+	must.Hold(t, len(problems) <= 0, "%v", problems)
 	must.Len(t, b.Requests(), 1)
 }

@@ -198,20 +198,17 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	has(t, shown, "12 cases, 6 good and 6 failed (labels.json); 24 trials, 0 of them held before", "dull minus sharp  12 ", "shown to be better\n", "  sharp\n", "Not measured")
 	must.Equal(t, len(sharp.Requests())+len(dull.Requests()), 72)
 	r := labReport(t, out)
-	if c := r.Comparisons[0]; c.Better != "sharp" || *c.AUC.Value != -0.5 {
-		t.Errorf("%+v", c)
-	}
+	c := r.Comparisons[0]
+	must.Hold(t, c.Better == "sharp" && *c.AUC.Value == -0.5, "%+v", c)
 	one, other := r.Panels[0], r.Panels[1]
 	if *one.All.AUC.Value != 0.5 || *other.All.AUC.Value != 1 || *other.All.FlaggedGood.Value != 0 || *other.All.FlaggedFailed.Value != 1 || !other.All.Small {
 		t.Errorf("%+v\n%+v", one.All.AUC, other.All.AUC)
 	}
-	if f := other.All.Findings; len(f) != 1 || f[0].Rule != "bad-grain" || f[0].Found != 18 || f[0].Failed.Cases != 6 || *f[0].Lift != 2 {
-		t.Errorf("%+v", f)
-	}
+	f := other.All.Findings
+	must.Hold(t, len(f) == 1 && f[0].Rule == "bad-grain" && f[0].Found == 18 && f[0].Failed.Cases == 6 && *f[0].Lift == 2, "%+v", f)
 	must.Len(t, other.ByTrade, 2)
-	if cost := other.All.Costs; cost.Calls != 3 || cost.Cost <= 0 {
-		t.Errorf("%+v", cost)
-	}
+	cost := other.All.Costs
+	must.Hold(t, cost.Calls == 3 && cost.Cost > 0, "%+v", cost)
 
 	// The votes are what 'jurat-lab calibrate' reads.
 	said, _ := ran(t, 0, "calibrate", "--votes", filepath.Join(out, "votes-sharp.jsonl"), "--out", filepath.Join(out, "c.json"))
@@ -257,9 +254,8 @@ func TestLabSurvivesAKill(t *testing.T) {
 	_ = process.Wait()
 	shown, _ := ran(t, 0, args...)
 	has(t, shown, "6 trials, 3 of them held before")
-	if n, want := len(server.Requests()), 12+3*6-10; n != want {
-		t.Errorf("%d calls in all, want %d: 12 before the kill, and all but the 10 sealed answers after it", n, want)
-	}
+	n, want := len(server.Requests()), 12+3*6-10
+	must.Hold(t, n == want, "%d calls in all, want %d: 12 before the kill, and all but the 10 sealed answers after it", n, want)
 	r := labReport(t, out)
 	if *r.Panels[0].All.AUC.Value != 1 || len(r.Left) != 0 {
 		t.Errorf("%+v", r.Panels[0].All.AUC)
@@ -280,9 +276,7 @@ func TestLabStopsAtTheCeiling(t *testing.T) {
 	has(t, shown, "1 trial, 0 of them held before", "The run is not whole: the ceiling on cost is reached; left: 3 trials")
 	must.Equal(t, len(server.Requests()), 3)
 	r := labReport(t, out)
-	if len(r.Left) != 3 || len(r.Trials) != 1 || r.Settings.Spent < r.Settings.Ceiling {
-		t.Errorf("%+v, %+v", r.Left, r.Settings)
-	}
+	must.Hold(t, len(r.Left) == 3 && len(r.Trials) == 1 && r.Settings.Spent >= r.Settings.Ceiling, "%+v, %+v", r.Left, r.Settings)
 	ran(t, 3, append(args, "0.00001")...) // what earlier runs spent counts
 	ran(t, 0, append(args, "20")...)
 	must.Equal(t, len(server.Requests()), 12)

@@ -47,9 +47,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	before := must.Get(seal())(t)
 	must.Do(t, there.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, why))
 	after := must.Get(seal())(t)
-	if after.Payload.Signers[0] == before.Payload.Signers[0] {
-		t.Error("the key that was rotated elsewhere still signs")
-	}
+	must.Hold(t, after.Payload.Signers[0] != before.Payload.Signers[0], "the key that was rotated elsewhere still signs")
 	must.Do(t, there.Keys.Retire(t.Context(), after.Payload.Signers[0].KeyID, why))
 	must.Fail(t, keys.ErrNoKey)(seal())
 	for _, r := range []*evidence.Record{before, after} {
@@ -90,9 +88,8 @@ func TestKeysMadeElsewhere(t *testing.T) {
 		if problem == keys.ErrOwner {
 			want = problem
 		}
-		if _, err := on.Seal(t.Context(), acts.Order{By: acts.Operator}, draft); !errors.Is(err, want) {
-			t.Errorf("%v: %v", problem, err)
-		}
+		_, err := on.Seal(t.Context(), acts.Order{By: acts.Operator}, draft)
+		must.Hold(t, errors.Is(err, want), "%v: %v", problem, err)
 	}
 }
 
@@ -133,9 +130,7 @@ func TestMayManage(t *testing.T) {
 		{party{}, api.ErrSignIn}, // a stranger
 	} {
 		err := on.MayManage(t.Context(), tt.by, done.ID)
-		if tt.want == nil && err != nil || tt.want != nil && !errors.Is(err, tt.want) {
-			t.Errorf("%+v: %v, want %v", tt.by, err, tt.want)
-		}
+		must.Hold(t, (tt.want != nil || err == nil) && (tt.want == nil || errors.Is(err, tt.want)), "%+v: %v, want %v", tt.by, err, tt.want)
 		must.Equal(t, acts.Manages(tt.by, "sam"), (tt.want == nil))
 	}
 }
@@ -147,8 +142,7 @@ func TestNobodyDecidesOnWhatTheyWereSeenToDo(t *testing.T) {
 		Observed: &evidence.Observed{Agent: "desk", Began: evidence.FormatTime(h.Now()), Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: evidence.JudgedAgent, Protocol: "other/1", Vantage: evidence.InProcess}})
 	on := acts.New(acts.Config{Ledger: h.Ledger, Opened: private{}, Now: time.Now})
 	for reviewer, want := range map[string]error{"desk": api.ErrOwnWork, "gate": api.ErrOwnWork, "noa": nil} {
-		if err := on.NotOwnWork(t.Context(), reviewer, seen.Payload.RecordID); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", reviewer, err, want)
-		}
+		err := on.NotOwnWork(t.Context(), reviewer, seen.Payload.RecordID)
+		must.Hold(t, errors.Is(err, want), "%s: %v, want %v", reviewer, err, want)
 	}
 }

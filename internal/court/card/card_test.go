@@ -100,9 +100,7 @@ func TestDefaults(t *testing.T) {
 		{`"Makes soup"`, `"Makes poison"`}:                                   false,
 	} {
 		changed := strings.Replace(doc, change[0], change[1], 1)
-		if changed == doc {
-			t.Fatalf("%q changes nothing in %s", change, doc)
-		}
+		must.Need(t, changed != doc, "%q changes nothing in %s", change, doc)
 		c := parse(t, changed)
 		if err := c.Check(&c.Signatures[0], key.Public()); (err == nil) != holds {
 			t.Errorf("%q: %v", change, err)
@@ -119,9 +117,7 @@ func TestCheck(t *testing.T) {
 	for name, key := range all {
 		doc := sign(t, whole, key, "")
 		c := parse(t, doc)
-		if len(c.Signatures) != 1 || c.Signatures[0].Algorithm != name {
-			t.Fatalf("%s: %+v", name, c.Signatures)
-		}
+		must.Need(t, len(c.Signatures) == 1 && c.Signatures[0].Algorithm == name, "%s: %+v", name, c.Signatures)
 		if err := c.Check(&c.Signatures[0], key.Public()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -130,9 +126,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s, changed: %v", name, err)
 		}
 		for other, key := range all {
-			if other != name && c.Check(&c.Signatures[0], key.Public()) == nil {
-				t.Errorf("%s is checked by a key of %s", name, other)
-			}
+			must.Hold(t, other == name || c.Check(&c.Signatures[0], key.Public()) != nil, "%s is checked by a key of %s", name, other)
 		}
 		two := parse(t, sign(t, doc, all["ES256"], "second"))
 		if err := two.Check(&two.Signatures[0], key.Public()); err != nil || len(two.Signatures) != 2 || two.Signatures[1].KeyID != "second" {
@@ -163,9 +157,7 @@ func TestHostileSignatures(t *testing.T) {
 		if err == nil {
 			err = c2.Check(&c2.Signatures[0], key.Public())
 		}
-		if err == nil {
-			t.Errorf("%s: held", name)
-		}
+		must.Hold(t, err != nil, "%s: held", name)
 	}
 	must.Want(t, c.Check(&c.Signatures[0], key.Public()), nil)
 	for _, wrong := range []string{`{"signatures":1}`, `{"signatures":[1]}`, `{"signatures":[{"protected":"e30"}]}`, `[]`, `null`, `{"a":1,"a":2}`,
@@ -199,9 +191,7 @@ type judge struct {
 func startJudge(t *testing.T) *judge {
 	folder := os.Getenv("JURAT_TEST_A2A")
 	if folder == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("JURAT_TEST_A2A names no folder with @a2a-js/sdk: scripts/test installs it")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "JURAT_TEST_A2A names no folder with @a2a-js/sdk: scripts/test installs it")
 		t.Skip("JURAT_TEST_A2A names no folder with @a2a-js/sdk: scripts/test installs it")
 	}
 	cmd := exec.Command("node", "testdata/judge.mjs", folder)
@@ -241,15 +231,13 @@ func TestSignaturesAsSDK(t *testing.T) {
 		}
 		ours := sign(t, whole, key, "k")
 		public := jwk(t, name, key, false)
-		if !j.ask(map[string]any{"ask": "verify", "card": json.RawMessage(ours), "key": public}).Held {
-			t.Errorf("%s: the SDK refuses a signature of the form that is checked here", name)
-		}
+		must.Hold(t, j.ask(map[string]any{"ask": "verify", "card": json.RawMessage(ours), "key": public}).Held,
+			"%s: the SDK refuses a signature of the form that is checked here", name)
 		theirs := j.ask(map[string]any{"ask": "sign", "card": json.RawMessage(whole), "key": jwk(t, name, key, true),
 			"header": map[string]string{"alg": name, "kid": "k", "typ": "JOSE"}}).Card
 		c := parse(t, string(theirs))
-		if err := c.Check(&c.Signatures[0], key.Public()); err != nil {
-			t.Errorf("%s: of the SDK's signature: %v", name, err)
-		}
+		err := c.Check(&c.Signatures[0], key.Public())
+		must.Hold(t, err == nil, "%s: of the SDK's signature: %v", name, err)
 	}
 }
 
@@ -356,9 +344,7 @@ func TestVerify(t *testing.T) {
 		"no names in it":      {card: sign(t, strings.Replace(whole, "https://a.example/ext", card.Extension, 1), own, ""), trust: both, outcome: verify.NotProved, binding: "form"},
 	} {
 		r := verified(t, parse(t, test.card), card.Reader{Trust: test.trust})
-		if r.Outcome != test.outcome || r.SelfIssued != test.selfIssued {
-			t.Errorf("%s: %s, self-issued %v: %+v", name, r.Outcome, r.SelfIssued, r)
-		}
+		must.Hold(t, r.Outcome == test.outcome && r.SelfIssued == test.selfIssued, "%s: %s, self-issued %v: %+v", name, r.Outcome, r.SelfIssued, r)
 		if len(r.Signatures) > 0 && r.Signatures[0].Rule != test.rule {
 			t.Errorf("%s: rule %q, want %q", name, r.Signatures[0].Rule, test.rule)
 		}
@@ -366,9 +352,7 @@ func TestVerify(t *testing.T) {
 		if r.Binding != nil {
 			rule = r.Binding.Rule
 		}
-		if rule != test.binding {
-			t.Errorf("%s: binding %q, want %q", name, rule, test.binding)
-		}
+		must.Hold(t, rule == test.binding, "%s: binding %q, want %q", name, rule, test.binding)
 	}
 }
 
@@ -390,9 +374,7 @@ func TestNames(t *testing.T) {
 	}
 	must.Want(t, c.Clashes(evidence.RoleAgent, "a", idOf(t, all["ES256"])), nil)
 	for _, err := range []error{c.Clashes(evidence.RoleAgent, "b", idOf(t, all["ES256"])), c.Clashes(evidence.RoleAgent, "a", idOf(t, all["EdDSA"]))} {
-		if err == nil {
-			t.Error("a card of another passes for this actor's")
-		}
+		must.Hold(t, err != nil, "a card of another passes for this actor's")
 	}
 }
 
@@ -408,9 +390,7 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		r, err := c.Verify(card.Reader{Trust: trusted, At: moment})
-		if err == nil && r.Outcome == verify.Proved {
-			t.Fatalf("proved: %s", doc)
-		}
+		must.Need(t, err != nil || r.Outcome != verify.Proved, "proved: %s", doc)
 	})
 }
 
@@ -431,9 +411,7 @@ func TestReaddress(t *testing.T) {
 	} {
 		got, err := card.Readdress([]byte(c.card), from, to)
 		if wrong, is := strings.CutPrefix(c.want, "error: "); is {
-			if err == nil || !strings.Contains(err.Error(), wrong) {
-				t.Errorf("%s: %v, want %s", c.card, err, wrong)
-			}
+			must.Hold(t, err != nil && strings.Contains(err.Error(), wrong), "%s: %v, want %s", c.card, err, wrong)
 		} else if err != nil || string(got) != c.want {
 			t.Errorf("%s:\n%s %v, want\n%s", c.card, got, err, c.want)
 		}
@@ -443,8 +421,6 @@ func TestReaddress(t *testing.T) {
 func TestParseOrigin(t *testing.T) {
 	for address, wrong := range map[string]string{"https://a": "", "http://127.0.0.1:1/": "", "grpc://a": "gRPC", "a": "want https", "https://a/path": "paths pass", "https://u:p@a": "want https", "https://a?": "want https", "": "want https", "https://\x00": "no URL"} {
 		_, err := card.ParseOrigin(address)
-		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
-			t.Errorf("%q: %v", address, err)
-		}
+		must.Hold(t, (err == nil) == (wrong == "") && (err == nil || strings.Contains(err.Error(), wrong)), "%q: %v", address, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/internal/court/subject"
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 
@@ -49,19 +50,16 @@ func TestWithTimeout(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				if _, err := (Limits{Each: limit}).Juror(one.s).Answer(t.Context(), jury.Brief{}); errors.Is(err, context.DeadlineExceeded) != one.late {
-					t.Errorf("error %v", err)
-				}
-				if took := time.Since(start); took > limit+grace {
-					t.Errorf("waited %v", took)
-				}
+				_, err := (Limits{Each: limit}).Juror(one.s).Answer(t.Context(), jury.Brief{})
+				must.Hold(t, errors.Is(err, context.DeadlineExceeded) == one.late, "error %v", err)
+				took := time.Since(start)
+				must.Hold(t, took <= limit+grace, "waited %v", took)
 				time.Sleep(2 * time.Hour) // until the jurors that ignore their context have finished, too
 			})
 		})
 	}
-	if _, wrapped := (Limits{}).Juror(slow{}).(timed); wrapped {
-		t.Error("no timeout is a timeout")
-	}
+	_, wrapped := (Limits{}).Juror(slow{}).(timed)
+	must.Hold(t, !wrapped, "no timeout is a timeout")
 }
 
 // TestUntil: when the time for the whole trial is up, open calls return an error, and no juror is asked any more.
@@ -76,9 +74,7 @@ func TestUntil(t *testing.T) {
 		if _, err := j.Answer(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "the time for the whole trial is up" {
 			t.Errorf("beyond it: %v", err)
 		}
-		if asked.n != 2 {
-			t.Fatalf("asked %d times", asked.n)
-		}
+		must.Need(t, asked.n == 2, "asked %d times", asked.n)
 		if _, err := j.Answer(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || asked.n != 2 {
 			t.Errorf("afterwards: %v, asked %d times", err, asked.n)
 		}
@@ -103,9 +99,8 @@ func TestLateEffort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, j := range []*askedJuror{{slow: slow{d: time.Minute}}, {slow: slow{d: 1100 * time.Millisecond, deaf: true}}} {
 			a, err := Limits{Each: time.Second}.Juror(j).Answer(t.Context(), jury.Brief{})
-			if err == nil || err.Error() != "no answer within 1s" || a.Opinion.Rationale != "" || string(a.Origin.Metadata) != `{"attempts":[]}` {
-				t.Errorf("%+v, %v", a, err)
-			}
+			must.Hold(t, err != nil && err.Error() == "no answer within 1s" && a.Opinion.Rationale == "" && string(a.Origin.Metadata) == `{"attempts":[]}`,
+				"%+v, %v", a, err)
 		}
 	})
 }
@@ -142,9 +137,8 @@ func TestStandsToTheLetter(t *testing.T) {
 		{jury.Finding{Message: 0, Quote: "ok"}, false},
 		{jury.Finding{Message: 4, Quote: "ok"}, false},
 	} {
-		if got := Stands(c, one.f); got != one.want {
-			t.Errorf("%+v: %v", one.f, got)
-		}
+		got := Stands(c, one.f)
+		must.Hold(t, got == one.want, "%+v: %v", one.f, got)
 	}
 }
 
@@ -168,11 +162,8 @@ func TestSameVendor(t *testing.T) {
 		`{"name":"Claudette","description":"Sells o3 filters"}`: nil,
 	} {
 		c, err := subject.New([]byte(card), []byte(`[{"role":"user","content":"Is this claude or gpt-4o?"}]`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := SameVendor(s, c); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", card, got, want)
-		}
+		must.Do(t, err)
+		got := SameVendor(s, c)
+		must.Hold(t, slices.Equal(got, want), "%s: %v, want %v", card, got, want)
 	}
 }

@@ -35,12 +35,9 @@ func TestPatience(t *testing.T) {
 				return Answer{}, &Error{Kind: tt.kind, RetryAfter: 7 * time.Second}
 			}), Patience{})
 			_, err := m.Ask(t.Context(), Question{})
-			if KindOf(err) != tt.kind || calls != tt.calls {
-				t.Errorf("%s: %v after %d calls", tt.kind, err, calls)
-			}
-			if waited := time.Since(began); tt.calls > 1 && waited < 14*time.Second {
-				t.Errorf("%s: asked again after %v", tt.kind, waited)
-			}
+			must.Hold(t, KindOf(err) == tt.kind && calls == tt.calls, "%s: %v after %d calls", tt.kind, err, calls)
+			waited := time.Since(began)
+			must.Hold(t, tt.calls <= 1 || waited >= 14*time.Second, "%s: asked again after %v", tt.kind, waited)
 		})
 	}
 }
@@ -54,9 +51,8 @@ func TestPatienceSucceeds(t *testing.T) {
 			}
 			return Answer{Text: "at last"}, nil
 		}), Patience{})
-		if answer, err := m.Ask(t.Context(), Question{}); err != nil || answer.Text != "at last" {
-			t.Errorf("%+v, %v", answer, err)
-		}
+		answer, err := m.Ask(t.Context(), Question{})
+		must.Hold(t, err == nil && answer.Text == "at last", "%+v, %v", answer, err)
 	})
 }
 
@@ -68,9 +64,7 @@ func TestTimeout(t *testing.T) {
 			return Answer{}, errors.New("connection closed")
 		}), Patience{Timeout: time.Second})
 		_, err := m.Ask(t.Context(), Question{})
-		if KindOf(err) != TimedOut || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
+		must.Hold(t, KindOf(err) == TimedOut && errors.Is(err, context.DeadlineExceeded), "%v", err)
 	})
 }
 
@@ -82,9 +76,8 @@ func TestCancelled(t *testing.T) {
 		<-ctx.Done()
 		return Answer{}, ctx.Err()
 	}), Patience{})
-	if _, err := m.Ask(ctx, Question{}); !errors.Is(err, context.Canceled) || KindOf(err) != "" {
-		t.Errorf("%v", err)
-	}
+	_, err := m.Ask(ctx, Question{})
+	must.Hold(t, errors.Is(err, context.Canceled) && KindOf(err) == "", "%v", err)
 }
 
 // TestWaitingEndsAtTheDeadline: if the provider asks for a wait beyond the deadline, Ask returns the provider's error at
@@ -113,9 +106,8 @@ func TestLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if passed := time.Since(began); passed != 3*time.Second {
-			t.Errorf("four calls at one call a second took %v", passed)
-		}
+		passed := time.Since(began)
+		must.Hold(t, passed == 3*time.Second, "four calls at one call a second took %v", passed)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := m.Ask(ctx, Question{}); KindOf(err) != RateLimited {
@@ -137,9 +129,8 @@ func TestDetailHoldsNoSecretsAndStaysOnOneLine(t *testing.T) {
 func TestKindOfStatus(t *testing.T) {
 	for status, want := range map[int]Kind{429: RateLimited, 401: Unauthorised, 403: Unauthorised, 404: NotFound, 413: TooLong,
 		500: Unavailable, 502: Unavailable, 503: Unavailable, 529: Unavailable, 408: Unavailable, 400: Malformed, 422: Malformed} {
-		if got := KindOfStatus(status); got != want {
-			t.Errorf("%d: %s, want %s", status, got, want)
-		}
+		got := KindOfStatus(status)
+		must.Hold(t, got == want, "%d: %s, want %s", status, got, want)
 	}
 }
 
@@ -151,9 +142,8 @@ func TestRetryAfter(t *testing.T) {
 	}{{"Retry-After", "3", 3 * time.Second}, {"Retry-After", "0.5", 500 * time.Millisecond}, {"Retry-After", "-1", 0},
 		{"Retry-After", "Thu, 01 Jan 2026 00:00:09 GMT", 9 * time.Second}, {"Retry-After", "Wed, 31 Dec 2025 00:00:00 GMT", 0},
 		{"Retry-After", "soon", 0}, {"Retry-After", "1e300", LongestWait}, {"Retry-After", "NaN", 0}, {"Retry-After-Ms", "250", 250 * time.Millisecond}} {
-		if got := RetryAfter(http.Header{tt.name: {tt.value}}, now); got != tt.want {
-			t.Errorf("%s: %s: %v, want %v", tt.name, tt.value, got, tt.want)
-		}
+		got := RetryAfter(http.Header{tt.name: {tt.value}}, now)
+		must.Hold(t, got == tt.want, "%s: %s: %v, want %v", tt.name, tt.value, got, tt.want)
 	}
 }
 
@@ -194,26 +184,18 @@ func TestPrices(t *testing.T) {
 				got = cost
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s, answered by %s, %+v: %d, want %d", tt.asked, tt.answered, tt.usage, got, tt.want)
-		}
+		must.Hold(t, got == tt.want, "%s, answered by %s, %+v: %d, want %d", tt.asked, tt.answered, tt.usage, got, tt.want)
 	}
 	for _, bad := range []Price{{Rates: Rates{Input: 1}}, {Model: "m", Rates: Rates{Input: -1}}, {Model: "m", Rates: Rates{Output: math.NaN()}}, {Model: "m", Rates: Rates{Cached: math.Inf(1)}}} {
-		if (Prices{bad}).Check() == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
+		must.Hold(t, (Prices{bad}).Check() != nil, "%+v is accepted", bad)
 	}
 }
 
 // TestEstimate: the estimate counts every part of a question, and an empty question has at least one token.
 func TestEstimate(t *testing.T) {
 	q := Question{System: "123", Messages: []Message{{Text: "456"}, {ByModel: true, Text: "789"}}, Schema: Schema{JSON: []byte("{}")}}
-	if got := q.Estimate(7); got != (Usage{Input: 4, Output: 7}) {
-		t.Errorf("%+v", got)
-	}
-	if got := (Question{}).Estimate(0); got != (Usage{Input: 1}) {
-		t.Errorf("%+v", got)
-	}
+	must.Equal(t, q.Estimate(7), (Usage{Input: 4, Output: 7}))
+	must.Equal(t, (Question{}).Estimate(0), (Usage{Input: 1}))
 }
 
 // TestWithoutKey: withoutKey finds the key in every form in which JSON may contain it. It leaves names alone that
@@ -221,16 +203,10 @@ func TestEstimate(t *testing.T) {
 func TestWithoutKey(t *testing.T) {
 	const key = `sk/a+b<c>&"d\e`
 	for _, form := range []string{key, `sk/a+b<c>&\"d\\e`, `sk\/a+b<c>&\"d\\e`, `sk/a\u002bb\u003cc\u003e\u0026\"d\\e`, `sk/a+b\u003cc\u003e\u0026\"d\\e`} {
-		if got := string(withoutKey([]byte(`{"x":"is `+form+`."}`), key)); got != `{"x":"is [key]."}` {
-			t.Errorf("%s: %s", form, got)
-		}
+		must.Equal(t, string(withoutKey([]byte(`{"x":"is `+form+`."}`), key)), `{"x":"is [key]."}`, form)
 	}
-	if got := string(withoutKey([]byte(`{"model":"ollama/x"}`), "ollama")); got != `{"model":"ollama/x"}` {
-		t.Error(got)
-	}
-	if got := string(withoutKey([]byte(`{}`), "")); got != `{}` {
-		t.Error(got)
-	}
+	must.Equal(t, string(withoutKey([]byte(`{"model":"ollama/x"}`), "ollama")), `{"model":"ollama/x"}`)
+	must.Equal(t, string(withoutKey([]byte(`{}`), "")), `{}`)
 }
 
 func TestConfigCheck(t *testing.T) {
@@ -253,15 +229,9 @@ func TestConfigCheck(t *testing.T) {
 		c := Config{Key: "secret", Settings: Settings{Model: "m"}}
 		tt.change(&c)
 		got, err := c.check("https://vendor")
-		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("%+v: %v, want %q", c, err, tt.want)
-		}
-		if err != nil && (strings.Contains(err.Error(), "secr") || strings.Contains(err.Error(), "pass@")) {
-			t.Errorf("a secret is in %v", err)
-		}
-		if c.BaseURL == "" && got.BaseURL != "https://vendor" {
-			t.Errorf("base URL %q", got.BaseURL)
-		}
+		must.Hold(t, (err == nil) == (tt.want == "") && (err == nil || strings.HasPrefix(err.Error(), tt.want)), "%+v: %v, want %q", c, err, tt.want)
+		must.Hold(t, err == nil || !strings.Contains(err.Error(), "secr") && !strings.Contains(err.Error(), "pass@"), "a secret is in %v", err)
+		must.Hold(t, c.BaseURL != "" || got.BaseURL == "https://vendor", "base URL %q", got.BaseURL)
 	}
 }
 
@@ -286,9 +256,8 @@ func TestQuestionCheck(t *testing.T) {
 		{Question{Messages: []Message{user}, Schema: Schema{"a", nil}}, "schema"},
 	} {
 		err := tt.q.Check()
-		if (err == nil) != (tt.want == "") || err != nil && (KindOf(err) != Malformed || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%+v: %v, want %q", tt.q, err, tt.want)
-		}
+		must.Hold(t, (err == nil) == (tt.want == "") && (err == nil || KindOf(err) == Malformed && strings.Contains(err.Error(), tt.want)),
+			"%+v: %v, want %q", tt.q, err, tt.want)
 	}
 }
 
@@ -303,9 +272,8 @@ func TestPurse(t *testing.T) {
 	must.Equal(t, p.spent, 40)
 	must.Fail(t, ErrSpent)(p.Reserve(31))
 	second(80) // more than was reserved
-	if _, err := p.Reserve(0); !errors.Is(err, ErrSpent) || p.spent != 120 {
-		t.Errorf("beyond the ceiling: %v, %d spent", err, p.spent)
-	}
+	_, err := p.Reserve(0)
+	must.Hold(t, errors.Is(err, ErrSpent) && p.spent == 120, "beyond the ceiling: %v, %d spent", err, p.spent)
 }
 
 // TestPurseOfNegativeNumbers: a negative reservation or settlement does not increase the money.
@@ -313,9 +281,8 @@ func TestPurseOfNegativeNumbers(t *testing.T) {
 	p := NewPurse(10, 0)
 	settle := must.Get(p.Reserve(-50))(t)
 	settle(-50)
-	if _, err := p.Reserve(11); !errors.Is(err, ErrSpent) || p.spent != 0 {
-		t.Errorf("%v, %d spent", err, p.spent)
-	}
+	_, err := p.Reserve(11)
+	must.Hold(t, errors.Is(err, ErrSpent) && p.spent == 0, "%v, %d spent", err, p.spent)
 }
 
 // TestPurseOfMany: many concurrent reservations together stay below the ceiling.
@@ -332,9 +299,8 @@ func TestPurseOfMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if spent := p.spent; spent > 1000 || spent < 994 {
-		t.Errorf("%d spent of 1000", spent)
-	}
+	spent := p.spent
+	must.Hold(t, spent <= 1000 && spent >= 994, "%d spent of 1000", spent)
 }
 
 // TestSnapshot splits names that vendors have reported. It leaves names alone that only look as if they end in a date.
@@ -367,9 +333,8 @@ func TestSnapshot(t *testing.T) {
 		"2024-08-06":                       {"2024-08-06", ""},
 		"":                                 {"", ""},
 	} {
-		if model, snapshot := Snapshot(reported); model != want[0] || snapshot != want[1] {
-			t.Errorf("%q: %q, %q, want %q", reported, model, snapshot, want)
-		}
+		model, snapshot := Snapshot(reported)
+		must.Hold(t, model == want[0] && snapshot == want[1], "%q: %q, %q, want %q", reported, model, snapshot, want)
 	}
 	for _, one := range []struct {
 		reported, configured string
@@ -379,8 +344,7 @@ func TestSnapshot(t *testing.T) {
 		{"gpt-4o-mini", "gpt-4o", false}, {"gpt-4o-mini-2024-07-18", "gpt-4o", false}, {"gpt-4o", "gpt-4o-2024-08-06", false},
 		{"gpt-4o-2024-05-13", "gpt-4o-2024-08-06", false}, {"", "", false}, {"gpt-4o", "", false},
 	} {
-		if got := Answers(one.reported, one.configured); got != one.want {
-			t.Errorf("%+v: %t", one, got)
-		}
+		got := Answers(one.reported, one.configured)
+		must.Hold(t, got == one.want, "%+v: %t", one, got)
 	}
 }

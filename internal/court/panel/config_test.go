@@ -77,29 +77,23 @@ func plan(t *testing.T, doc string, w Wishes, env Lookup) *Plan {
 // TestWholeFile: every setting of a file arrives in the plan.
 func TestWholeFile(t *testing.T) {
 	p := plan(t, whole, Wishes{}, env("FIRST_KEY", " k-1\n"))
-	if p.Offline || p.Method != jury.WeightedAverage || p.Collaborative || p.Rounds != 2 || p.Threshold != 0.67 || p.Judge != nil {
-		t.Errorf("%+v", p)
-	}
-	if p.CostCeiling != 250_000 || p.Phase != 2*time.Minute || p.Trial != 10*time.Minute || p.Shortening.Limit != 100_000 {
-		t.Errorf("%+v", p)
-	}
+	must.Hold(t, !p.Offline && p.Method == jury.WeightedAverage && !p.Collaborative && p.Rounds == 2 && p.Threshold == 0.67 && p.Judge == nil, "%+v", p)
+	must.Hold(t, p.CostCeiling == 250_000 && p.Phase == 2*time.Minute && p.Trial == 10*time.Minute && p.Shortening.Limit == 100_000, "%+v", p)
 	a, b := p.Seats[0], p.Seats[1]
 	if a.Secret != "k-1" || a.KeyFrom != "FIRST_KEY" || a.Missing != nil || a.InPlaceOf != "" || *a.Temperature != 0 || *a.TopP != 0.5 ||
 		*a.Seed != 7 || a.MaxTokens != 4000 || a.Timeout != Duration(90*time.Second) || a.Attempts != 5 || a.PerMinute != 30 {
 		t.Errorf("%+v", a)
 	}
-	if b.Model != "llama3.1:70b" || b.Missing != nil || b.Timeout != Duration(30*time.Second) || b.MaxTokens != defaultTokens || b.Temperature != nil {
-		t.Errorf("%+v", b)
-	}
+	must.Hold(t, b.Model == "llama3.1:70b" && b.Missing == nil && b.Timeout == Duration(30*time.Second) && b.MaxTokens == defaultTokens && b.Temperature == nil,
+		"%+v", b)
 	if price, ok := p.PriceOf(&a); !ok || price.Output != 8 {
 		t.Errorf("%+v", price)
 	}
 	if _, ok := p.PriceOf(&b); !ok || p.Unpriced() != nil {
 		t.Errorf("no price: %v", p.Unpriced())
 	}
-	if len(p.Rubric) != 2 || p.Rubric[0].Veto != 30 || p.Rubric[0].Description == "" || p.Rubric[1].Description != "How quick it was." {
-		t.Errorf("%+v", p.Rubric)
-	}
+	must.Hold(t, len(p.Rubric) == 2 && p.Rubric[0].Veto == 30 && p.Rubric[0].Description != "" && p.Rubric[1].Description == "How quick it was.",
+		"%+v", p.Rubric)
 }
 
 // TestRulesHoldNoRounds: rules have nothing to say to each other. They speak in rounds only beside a model, or if
@@ -120,9 +114,8 @@ func TestRulesHoldNoRounds(t *testing.T) {
 		{"panel: [" + rules + ", {id: c, provider: openai, model: gpt-4o}]\n", Wishes{}, 3},
 	} {
 		p := plan(t, one.doc, one.wishes, keys)
-		if p.Rounds != one.want || !p.Collaborative {
-			t.Errorf("%q, %+v: %d rounds, collaborative %v; want %d", one.doc, one.wishes, p.Rounds, p.Collaborative, one.want)
-		}
+		must.Hold(t, p.Rounds == one.want && p.Collaborative,
+			"%q, %+v: %d rounds, collaborative %v; want %d", one.doc, one.wishes, p.Rounds, p.Collaborative, one.want)
 	}
 }
 
@@ -130,9 +123,7 @@ func TestRulesHoldNoRounds(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	for _, doc := range []string{"", "# nothing\n", "{}", "---\n"} {
 		p := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "a", "ANTHROPIC_API_KEY", "b", "GOOGLE_API_KEY", "c"))
-		if p.Offline || p.Method != jury.FinalJudge || !p.Collaborative || p.Rounds != 3 || p.Threshold != 2 || p.CostCeiling != 0 {
-			t.Errorf("%q: %+v", doc, p)
-		}
+		must.Hold(t, !p.Offline && p.Method == jury.FinalJudge && p.Collaborative && p.Rounds == 3 && p.Threshold == 2 && p.CostCeiling == 0, "%q: %+v", doc, p)
 		want := []string{"juror-gpt openai gpt-6-luna OPENAI_API_KEY", "juror-claude anthropic claude-haiku-5-5 ANTHROPIC_API_KEY",
 			"juror-gemini gemini gemini-3.5-flash-lite GOOGLE_API_KEY", "final-judge gemini gemini-3.8-flash GOOGLE_API_KEY"}
 		for i, c := range p.Chairs() {
@@ -159,16 +150,14 @@ func TestEndings(t *testing.T) {
 		"2026-12-01": soon + ", gemini-2.5-flash ended on 2026-12-01; its successor is gemini-3.5-flash-lite, gemini-2.5-pro ended on 2026-12-01; its successor is gemini-3.8-flash",
 	} {
 		now, err := time.Parse(time.DateOnly, day)
-		if got := strings.Join(p.Endings(now), ", "); err != nil || got != want {
-			t.Errorf("%s: %s, %v", day, got, err)
-		}
+		got := strings.Join(p.Endings(now), ", ")
+		must.Hold(t, err == nil && got == want, "%s: %s, %v", day, got, err)
 	}
 	for day, want := range map[string]float64{"2026-12-31": 3.75, "2027-01-01": 7.5} {
 		now := must.Get(time.Parse(time.DateOnly, day))(t)
 		table, err := BuiltInPrices(now)
-		if price, known := table.Prices.Of("gemini-3.8-flash"); err != nil || !known || price.Output != want {
-			t.Errorf("%s: %+v, %v", day, price, err)
-		}
+		price, known := table.Prices.Of("gemini-3.8-flash")
+		must.Hold(t, err == nil && known && price.Output == want, "%s: %+v, %v", day, price, err)
 	}
 }
 
@@ -200,9 +189,8 @@ func TestOneKey(t *testing.T) {
 		"panel:\n - {id: a, provider: offline}\n - {id: b, provider: gemini, model: m}",
 		"panel:\n - {id: a, provider: openai, model: m}\n - {id: b, provider: gemini, model: m, substitute: {provider: gemini, model: n}}",
 	} {
-		if _, err := NewPlan(parse(t, doc), Wishes{}, env("OPENAI_API_KEY", "k")); err == nil || !strings.Contains(err.Error(), "cannot reach a verdict") || !strings.Contains(err.Error(), "GEMINI_API_KEY") {
-			t.Errorf("%q: %v", doc, err)
-		}
+		_, err := NewPlan(parse(t, doc), Wishes{}, env("OPENAI_API_KEY", "k"))
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "cannot reach a verdict") && strings.Contains(err.Error(), "GEMINI_API_KEY"), "%q: %v", doc, err)
 	}
 }
 
@@ -243,9 +231,7 @@ func TestRefusedFiles(t *testing.T) {
 		"judge: {provider: acme, model: x}": "line 1, column 19: judge.provider: want openai",
 	} {
 		_, err := Parse([]byte(doc))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", doc, err, want)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%q: %v, want %s", doc, err, want)
 	}
 }
 
@@ -283,12 +269,8 @@ func TestRefusedSeats(t *testing.T) {
 		"{id: b, provider: openai, modell: x}":                                          "line 3, column 31: panel[1].modell: unknown key",
 	} {
 		_, err := Parse([]byte(ok + seat))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", seat, err, want)
-		}
-		if err != nil && strings.Contains(err.Error(), "sk-secret") {
-			t.Errorf("%q: the error repeats the key: %v", seat, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%q: %v, want %s", seat, err, want)
+		must.Hold(t, err == nil || !strings.Contains(err.Error(), "sk-secret"), "%q: the error repeats the key: %v", seat, err)
 	}
 }
 
@@ -297,12 +279,8 @@ func TestWishes(t *testing.T) {
 	keys := env("FIRST_KEY", "k", "OPENAI_API_KEY", "o", "GEMINI_API_KEY", "g")
 	method, rounds, threshold, collaborative, ceiling := "final_judge", 0, 1.0, true, 2.5
 	p := plan(t, whole, Wishes{Method: &method, Rounds: &rounds, Threshold: &threshold, Collaborative: &collaborative, CostCeiling: &ceiling}, keys)
-	if p.Method != jury.FinalJudge || p.Rounds != 0 || p.Threshold != 1 || !p.Collaborative || p.CostCeiling != 2_500_000 {
-		t.Errorf("%+v", p)
-	}
-	if p.Judge.Model != "gemini-2.5-pro" || p.Judge.ID != "final-judge" || p.Judge.Secret != "g" {
-		t.Errorf("%+v", p.Judge)
-	}
+	must.Hold(t, p.Method == jury.FinalJudge && p.Rounds == 0 && p.Threshold == 1 && p.Collaborative && p.CostCeiling == 2_500_000, "%+v", p)
+	must.Hold(t, p.Judge.Model == "gemini-2.5-pro" && p.Judge.ID == "final-judge" && p.Judge.Secret == "g", "%+v", p.Judge)
 	for model, want := range map[string]string{"gemini-2.5-flash": "gemini g", "gpt-4.1": "openai o", "o3": "openai o", "some-model": "gemini g"} {
 		p = plan(t, whole, Wishes{Method: &method, JudgeModel: model}, keys)
 		if got := string(p.Judge.Provider) + " " + p.Judge.Secret; got != want || p.Judge.Model != model {
@@ -314,9 +292,8 @@ func TestWishes(t *testing.T) {
 		t.Errorf("the judge's provider must stay compatible: such a server may serve a model of any name: %+v", p.Judge)
 	}
 	for _, bad := range []float64{-1, 0, math.Copysign(0, -1), math.NaN(), math.Inf(1), 2e6} {
-		if _, err := NewPlan(&File{}, Wishes{CostCeiling: &bad}, keys); err == nil || !strings.Contains(err.Error(), "leave it out for no ceiling") {
-			t.Errorf("a ceiling of %v: %v", bad, err)
-		}
+		_, err := NewPlan(&File{}, Wishes{CostCeiling: &bad}, keys)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "leave it out for no ceiling"), "a ceiling of %v: %v", bad, err)
 	}
 }
 
@@ -324,9 +301,7 @@ func TestWishes(t *testing.T) {
 // asked is one.
 func TestWhoSits(t *testing.T) {
 	p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "  "))
-	if !p.Offline || !strings.Contains(p.Why, "no key") {
-		t.Errorf("without keys: %+v", p)
-	}
+	must.Hold(t, p.Offline && strings.Contains(p.Why, "no key"), "without keys: %+v", p)
 	if _, err := NewPlan(&File{}, Wishes{Jurors: LLM}, env()); !errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), "OPENAI_API_KEY is not set") {
 		t.Errorf("models without keys: %v", err)
 	}
@@ -419,9 +394,8 @@ func TestUnpriced(t *testing.T) {
 	doc := "panel:\n - {id: a, provider: openai, model: new-model}\n - {id: b, provider: compatible, model: gpt-4o, base_url: 'http://x/v1'}\n" +
 		" - {id: c, provider: gemini, model: other}\n - {id: d, provider: offline}\nmethod: majority_vote"
 	got := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "x")).Unpriced()
-	if want := "a (openai new-model), b (compatible gpt-4o)"; strings.Join(got, ", ") != want {
-		t.Errorf("%v, want %s", got, want)
-	}
+	want := "a (openai new-model), b (compatible gpt-4o)"
+	must.Hold(t, strings.Join(got, ", ") == want, "%v, want %s", got, want)
 	if got := plan(t, doc+"\nprices: [{model: new-model, input: 1, output: 1}, {model: gpt-4o, input: 0, output: 0}]", Wishes{}, env("OPENAI_API_KEY", "x")).Unpriced(); got != nil {
 		t.Errorf("%v", got)
 	}
@@ -441,9 +415,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, seats := range [][]Seat{file.Panel.Seats, file.Seats} {
-			if len(seats) == 1 || len(seats) > maxSeats {
-				t.Errorf("a panel of %d", len(seats))
-			}
+			must.Hold(t, len(seats) != 1 && len(seats) <= maxSeats, "a panel of %d", len(seats))
 		}
 		// A file that is accepted gives a plan or an error that says why not.
 		if _, err := NewPlan(file, Wishes{}, func(name string) string { return "" }); err != nil && strings.Contains(err.Error(), "panic") {
@@ -457,9 +429,7 @@ func TestDocumentation(t *testing.T) {
 	doc := must.Get(os.ReadFile("../../../docs/configuration.md"))(t)
 	_, example, found := strings.Cut(string(doc), "```yaml\n")
 	example, _, ended := strings.Cut(example, "```")
-	if !found || !ended {
-		t.Fatal("there is no example")
-	}
+	must.Need(t, found && ended, "there is no example")
 	plan(t, example, Wishes{}, env("TEAM_OPENAI_KEY", "k"))
 	var missing []string
 	var visit func(reflect.Type)
@@ -502,9 +472,8 @@ func TestPanels(t *testing.T) {
 		"seats: " + list + "\nmethod: median": {"", Thorough, 2, 3},
 	} {
 		p := plan(t, doc, Wishes{Care: want.wish}, keys)
-		if p.Care != want.care || len(p.Seats) != want.seats || p.Rounds != want.rounds {
-			t.Errorf("%q: %s, %d seats, %d rounds", doc, p.Care, len(p.Seats), p.Rounds)
-		}
+		must.Hold(t, p.Care == want.care && len(p.Seats) == want.seats && p.Rounds == want.rounds,
+			"%q: %s, %d seats, %d rounds", doc, p.Care, len(p.Seats), p.Rounds)
 	}
 	for doc, want := range map[string]string{
 		"panel: slow":                            "line 1, column 8: panel: want thorough, quick or a list of seats",
@@ -515,9 +484,8 @@ func TestPanels(t *testing.T) {
 		"panel: " + list + "\nseats: " + list:    "line 2, column 8: seats: the panel is a list of seats, too",
 		"rubric: [{axis: a, max: 1, levels: 3}]": "rubric[0].levels: want a list",
 	} {
-		if _, err := Parse([]byte(doc)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", doc, err, want)
-		}
+		_, err := Parse([]byte(doc))
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%q: %v, want %s", doc, err, want)
 	}
 }
 
@@ -533,15 +501,12 @@ func TestLevels(t *testing.T) {
 		}
 	}
 	must.Equal(t, strings.Join(got, " "), "task_completion0 task_completion14 task_completion28 task_completion40 style0 style1 style2 safety0 safety16 safety33 safety50 own1 own8")
-	if p.Rubric[0].Levels[3].Description != jury.LeveledRubric()[0].Levels[3].Description || p.Rubric[2].Levels[3].Description != "It holds throughout." {
-		t.Errorf("%+v", p.Rubric)
-	}
+	must.Hold(t, p.Rubric[0].Levels[3].Description == jury.LeveledRubric()[0].Levels[3].Description && p.Rubric[2].Levels[3].Description == "It holds throughout.",
+		"%+v", p.Rubric)
 	s := jury.Settings{Seats: []jury.Seat{{JurorID: "a"}, {JurorID: "b"}}, Rubric: p.Rubric, Method: jury.MajorityVote}
 	must.Want(t, s.Validate(), nil)
 	for _, axis := range plan(t, doc, Wishes{Jurors: Offline}, env()).Rubric {
-		if axis.Levels != nil {
-			t.Errorf("rules have levels: %+v", axis)
-		}
+		must.Hold(t, axis.Levels == nil, "rules have levels: %+v", axis)
 	}
 }
 
@@ -564,9 +529,7 @@ func TestRefusedWebhook(t *testing.T) {
 	} {
 		from, to, _ := strings.Cut(change, "=")
 		doc := strings.Replace(hooked, from, to, 1)
-		if doc == hooked {
-			t.Fatalf("%s changes nothing", change)
-		}
+		must.Need(t, doc != hooked, "%s changes nothing", change)
 		if _, err := Parse([]byte(doc)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", change, err, want)
 		}
@@ -579,9 +542,8 @@ func TestReceiver(t *testing.T) {
 	const good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	must.Fail(t, nil)(f.Webhook.Receiver(env("PAGER", good, "OLD_PAGER", good)))
 	must.Fail(t, ErrNoKey)(f.Webhook.Receiver(env("PAGER", good)))
-	if _, err := f.Webhook.Receiver(env("PAGER", "not-a-secret", "OLD_PAGER", good)); err == nil || strings.Contains(err.Error(), "not-a-secret") {
-		t.Errorf("a malformed secret: %v", err)
-	}
+	_, err := f.Webhook.Receiver(env("PAGER", "not-a-secret", "OLD_PAGER", good))
+	must.Hold(t, err != nil && !strings.Contains(err.Error(), "not-a-secret"), "a malformed secret: %v", err)
 	file := filepath.Join(t.TempDir(), "secret")
 	must.Do(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
 	f.Webhook.Secret, f.Webhook.Old = &Key{File: file}, nil

@@ -52,16 +52,14 @@ func TestSharedOut(t *testing.T) {
 		ids = append(ids, submit(t, []*schedule.Scheduler{one, other}[i%2]))
 	}
 	for i, id := range ids {
-		if e := entry(t, other, id); e.State != api.Queued || e.Ahead != i {
-			t.Errorf("%+v", e)
-		}
+		e := entry(t, other, id)
+		must.Hold(t, e.State == api.Queued && e.Ahead == i, "%+v", e)
 	}
 	run(t, one)
 	run(t, other)
 	for _, id := range ids {
-		if frames := watched(t, other, id, 0); len(frames) != 15 {
-			t.Errorf("%d events", len(frames))
-		}
+		frames := watched(t, other, id, 0)
+		must.Hold(t, len(frames) == 15, "%d events", len(frames))
 	}
 	must.Equal(t, b.asked.Load(), 8*7)
 }
@@ -79,9 +77,8 @@ func TestQueueIsLost(t *testing.T) {
 	run(t, d)
 	awaitState(t, d, ids[0], api.Over)
 	awaitState(t, d, ids[2], api.Over)
-	if e := entry(t, d, ids[1]); e.State != api.Cancelled || e.Acts != 1 {
-		t.Errorf("%+v", e)
-	}
+	e := entry(t, d, ids[1])
+	must.Hold(t, e.State == api.Cancelled && e.Acts == 1, "%+v", e)
 }
 
 // TestOrphan: a submission is tried even if the submitting process died before it queued it.
@@ -106,9 +103,7 @@ func TestTriedAgain(t *testing.T) {
 	run(t, d)
 	id := submit(t, d)
 	e := awaitState(t, d, id, api.BrokenOff)
-	if !strings.Contains(e.Reason, errLost.Error()) || time.Until(e.Next) < 50*time.Minute {
-		t.Errorf("%+v", e)
-	}
+	must.Hold(t, strings.Contains(e.Reason, errLost.Error()) && time.Until(e.Next) >= 50*time.Minute, "%+v", e)
 	keys.now.Store(false)
 	must.Do(t, d.Retry(t.Context(), id, "somebody", "the key is back"))
 	awaitState(t, d, id, api.Over)
@@ -146,18 +141,14 @@ func TestCancelWaiting(t *testing.T) {
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
 		t.Errorf("%+v", e)
 	}
-	if e := entry(t, one, next); e.Ahead != 0 {
-		t.Errorf("%+v", e)
-	}
+	must.Equal(t, entry(t, one, next).Ahead, 0)
 	must.Want(t, one.Cancel(t.Context(), id, "somebody", "again"), schedule.ErrOver)
 	must.Want(t, one.Cancel(t.Context(), "trial-none", "somebody", "why"), trial.ErrUnknown)
 	if err := one.Cancel(t.Context(), next, "somebody", ""); err == nil {
 		t.Error("cancelled without a reason")
 	}
 	list, err := trial.ListUnfinished(t.Context(), h.Ledger)
-	if err != nil || len(list) != 2 || list[0].Cancelled.Reason != "submitted by mistake" || list[1].Cancelled != nil {
-		t.Errorf("%+v, %v", list, err)
-	}
+	must.Hold(t, err == nil && len(list) == 2 && list[0].Cancelled.Reason == "submitted by mistake" && list[1].Cancelled == nil, "%+v, %v", list, err)
 	run(t, one)
 	awaitState(t, one, next, api.Over)
 	must.Want(t, one.Cancel(t.Context(), next, "somebody", "too late"), schedule.ErrOver)
@@ -170,9 +161,8 @@ func TestCancelWaiting(t *testing.T) {
 	}
 	want := []operator.TrialEventBody{{By: "Reika Mori", Event: operator.TrialCancelled, Reason: "submitted by mistake", Trial: id},
 		{By: "Ivan", Event: operator.TrialResumed, Reason: "it was none", Trial: id}}
-	if got := changes(t, h); !slices.Equal(got, want) {
-		t.Errorf("%+v", got)
-	}
+	got := changes(t, h)
+	must.Hold(t, slices.Equal(got, want), "%+v", got)
 }
 
 // TestCancelUnderWay: when a trial is cancelled, jurors who were asked still answer and are recorded, and no other is
@@ -190,9 +180,7 @@ func TestCancelUnderWay(t *testing.T) {
 	close(b.gate)
 	e := awaitState(t, other, id, api.Cancelled)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
-	if err != nil || len(r.Waiting()) > 0 || r.Over || e.Acts != 6 {
-		t.Fatalf("%v, %+v", err, e)
-	}
+	must.Need(t, err == nil && len(r.Waiting()) <= 0 && !r.Over && e.Acts == 6, "%v, %+v", err, e)
 	must.Equal(t, b.asked.Load(), 3)
 	must.Do(t, other.Retry(t.Context(), id, "Reika Mori", "not enough"))
 	awaitState(t, other, id, api.Over)
@@ -220,9 +208,7 @@ func TestResumedAtOnce(t *testing.T) {
 			if err == nil || entry(t, other, id).State == api.Over {
 				break
 			}
-			if !errors.Is(err, schedule.ErrNotBrokenOff) {
-				t.Fatal(err)
-			}
+			must.Need(t, errors.Is(err, schedule.ErrNotBrokenOff), "%v", err)
 		}
 	}
 	awaitState(t, other, id, api.Over)
@@ -313,9 +299,7 @@ func TestTakeACase(t *testing.T) {
 	}
 	refused := errors.New("not yours")
 	if err := other.GiveBack(t.Context(), id, "ben", "", func(now trial.Change) error {
-		if now.Reviewer != "mia" || now.By != "otto" || now.Reason != "she knows parcels" || now.At.IsZero() {
-			t.Errorf("%+v", now)
-		}
+		must.Hold(t, now.Reviewer == "mia" && now.By == "otto" && now.Reason == "she knows parcels" && !now.At.IsZero(), "%+v", now)
 		return refused
 	}); !errors.Is(err, refused) {
 		t.Errorf("given back by another: %v", err)
@@ -329,9 +313,8 @@ func TestTakeACase(t *testing.T) {
 	}
 	judged(t, h, id, evidence.Rejected) // it still waits
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
-		if got := holder(t, d, id); got != "" || !entry(t, d, id).NeedsPerson() {
-			t.Errorf("after a decision %q has it", got)
-		}
+		got := holder(t, d, id)
+		must.Hold(t, got == "" && entry(t, d, id).NeedsPerson(), "after a decision %q has it", got)
 	}
 	must.Do(t, other.Take(t.Context(), id, "mia", "mia", ""))
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
@@ -343,9 +326,8 @@ func TestTakeACase(t *testing.T) {
 	for _, c := range changes(t, h) {
 		events = append(events, string(c.Event)+" "+c.Reviewer+" "+c.By+" "+c.Reason)
 	}
-	if want := []string{"taken mia otto she knows parcels", "left mia mia on leave", "taken ben ben ", "taken mia mia "}; !slices.Equal(events, want) {
-		t.Errorf("the log has %q", events)
-	}
+	want := []string{"taken mia otto she knows parcels", "left mia mia on leave", "taken ben ben ", "taken mia mia "}
+	must.Hold(t, slices.Equal(events, want), "the log has %q", events)
 }
 
 // TestActsThatComeTooLate: of two reviewers who take a case at the same moment the first in the log has it, and acts about a holder who
@@ -379,9 +361,7 @@ func TestActsThatComeTooLate(t *testing.T) {
 	say(operator.TrialTaken, "ben", verdict)
 	has("")
 	decision := entry(t, d, id).Waits()
-	if decision == verdict {
-		t.Fatal("the decision is not what waits")
-	}
+	must.Need(t, decision != verdict, "the decision is not what waits")
 	say(operator.TrialTaken, "noa", decision)
 	say(operator.TrialTaken, "ben", verdict)
 	say(operator.TrialLeft, "noa", verdict)

@@ -42,9 +42,7 @@ func said(t *testing.T, lines <-chan string, want string) {
 	t.Helper()
 	select {
 	case got := <-lines:
-		if got != want {
-			t.Fatalf("it says %q, want %q", got, want)
-		}
+		must.Need(t, got == want, "it says %q, want %q", got, want)
 	case <-time.After(time.Minute):
 		t.Fatalf("it does not say %q", want)
 	}
@@ -56,9 +54,8 @@ func stop(t *testing.T, process *os.Process, where string) {
 	writer := must.Get(openTable(t, where).db.BeginTx(t.Context(), nil))(t)
 	must.Do(t, process.Signal(syscall.SIGSTOP))
 	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatal(status, err)
-	}
+	_, err := syscall.Wait4(process.Pid, &status, syscall.WUNTRACED, nil)
+	must.Need(t, err == nil && status.Stopped(), "%v %v", status, err)
 	must.Do(t, writer.Rollback())
 }
 
@@ -104,14 +101,12 @@ func TestHolderStoodStill(t *testing.T) {
 		must.Do(t, process.Signal(syscall.SIGCONT))
 		said(t, lines, "loses trial-1 true")
 		for end := time.Now().Add(2 * testLease); time.Now().Before(end); { // meanwhile it stores how its work ended
-			if now := await(t, q, "trial-1", func(turn, bool) bool { return true }); !now.held || now.failed {
-				t.Fatalf("%+v", now)
-			}
+			now := await(t, q, "trial-1", func(turn, bool) bool { return true })
+			must.Need(t, now.held && !now.failed, "%+v", now)
 		}
 		letGo()
 		await(t, q, "trial-1", isGone)
-		if got := w.all(); len(got) != 1 {
-			t.Errorf("worked %v", got)
-		}
+		got := w.all()
+		must.Hold(t, len(got) == 1, "worked %v", got)
 	})
 }

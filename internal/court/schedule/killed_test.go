@@ -98,9 +98,8 @@ func TestKilledServer(t *testing.T) {
 		for range 2 + kills%2 {
 			_, doc, err := c.Read(t.Context())
 			must.Do(t, err)
-			if seq := seqOf(t, doc); seq != int64(len(heard)+1) {
-				t.Fatalf("event %d follows %d", seq, len(heard))
-			}
+			seq := seqOf(t, doc)
+			must.Need(t, seq == int64(len(heard)+1), "event %d follows %d", seq, len(heard))
 			heard = append(heard, doc)
 			if bytes.Contains(doc, []byte(`"trial_closed"`)) {
 				break

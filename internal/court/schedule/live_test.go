@@ -124,9 +124,7 @@ func submitTo(t testing.TB, d *schedule.Scheduler) string {
 func dial(t testing.TB, h *house, id string, after int64, more ...string) *websocket.Conn {
 	t.Helper()
 	c, answer, err := websocket.Dial(t.Context(), fmt.Sprintf("%s/ws/%s?after=%d%s", h.URL, id, after, strings.Join(more, "")), nil)
-	if err != nil {
-		t.Fatal(err, answer)
-	}
+	must.Need(t, err == nil, "%v %v", err, answer)
 	t.Cleanup(func() { c.CloseNow() })
 	c.SetReadLimit(-1)
 	return c
@@ -159,9 +157,7 @@ func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
 			t.Fatalf("event %d comes at place %d, after %d", seq, i, from-1)
 		}
 	}
-	if int64(len(docs)) != to-from+1 {
-		t.Errorf("%d events, want %d to %d", len(docs), from, to)
-	}
+	must.Hold(t, int64(len(docs)) == to-from+1, "%d events, want %d to %d", len(docs), from, to)
 }
 
 // TestSourceFrames compares the frames with the examples of the source document, field by field. No field may be
@@ -185,9 +181,7 @@ func TestSourceFrames(t *testing.T) {
 	}
 	for _, name := range []string{"submission_received", "phase_started", "juror_evaluated", "consensus_checked", "round_started",
 		"juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed"} {
-		if seen[name] == 0 {
-			t.Errorf("there was no %s", name)
-		}
+		must.Hold(t, seen[name] != 0, "there was no %s", name)
 	}
 	// The comparison itself must refuse an additional member, a missing one, and one of another type.
 	good := `{"type":"round_started","seq":1,"at":"2026-01-01T00:00:00Z","submissionId":"x","round":1,"speakerOrder":["a"]}`
@@ -270,9 +264,7 @@ func TestReconnect(t *testing.T) {
 	for after := int64(0); after < 15; after++ {
 		c := dial(t, h, id, after)
 		_, doc, err := c.Read(t.Context())
-		if err != nil || seqOf(t, doc) != after+1 {
-			t.Fatalf("after %d: %v, %s", after, err, doc)
-		}
+		must.Need(t, err == nil && seqOf(t, doc) == after+1, "after %d: %v, %s", after, err, doc)
 		c.CloseNow()
 	}
 	for after := range int64(16) {
@@ -299,9 +291,7 @@ func events(t testing.TB, h *house, id string, after int64) (status int, docs []
 			continue
 		}
 		doc := []byte(fields["data"])
-		if fmt.Sprint(seqOf(t, doc)) != fields["id"] || !strings.Contains(fields["data"], `"type":"`+fields["event"]+`"`) {
-			t.Errorf("%v", fields)
-		}
+		must.Hold(t, fmt.Sprint(seqOf(t, doc)) == fields["id"] && strings.Contains(fields["data"], `"type":"`+fields["event"]+`"`), "%v", fields)
 		docs, fields = append(docs, doc), map[string]string{}
 	}
 	must.Do(t, lines.Err())
@@ -328,9 +318,7 @@ func TestRefusedBeforeTheUpgrade(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, scripted)
 	id := submitTo(t, h.Scheduler)
 	_, answer, err := websocket.Dial(t.Context(), h.URL+"/ws/"+id+"?after=99", nil)
-	if err == nil || answer.StatusCode != http.StatusTeapot {
-		t.Errorf("%v, %v", err, answer)
-	}
+	must.Hold(t, err != nil && answer.StatusCode == http.StatusTeapot, "%v, %v", err, answer)
 	plain := must.Get(http.Get(h.URL + "/ws/" + id + "?after=0"))(t)
 	defer plain.Body.Close()
 	if doc, err := io.ReadAll(plain.Body); err != nil || plain.StatusCode != http.StatusTeapot || !strings.HasPrefix(string(doc), schedule.ErrHandshake.Error()) {
@@ -349,9 +337,7 @@ func TestSlowReader(t *testing.T) {
 	<-h.closing
 	<-h.closing // of both
 	docs, ended := read(t, c)
-	if websocket.CloseStatus(ended) != schedule.TooSlow || !strings.Contains(ended.Error(), "?after=") {
-		t.Errorf("ended with %v", ended)
-	}
+	must.Hold(t, websocket.CloseStatus(ended) == schedule.TooSlow && strings.Contains(ended.Error(), "?after="), "ended with %v", ended)
 	must.Equal(t, len(docs), 1)
 	rest, _ := read(t, dial(t, h, id, int64(len(docs)), patiently))
 	wantEvents(t, append(docs, rest...), 1, 15)
@@ -378,9 +364,8 @@ func TestHugeEvent(t *testing.T) {
 			must.Do(t, err)
 			c.SetReadLimit(-1)
 			<-h.left
-			if docs, ended := read(t, c); websocket.CloseStatus(ended) != -1 || len(docs) == 15 {
-				t.Errorf("was not cut off: %d events, then %v", len(docs), ended)
-			}
+			docs, ended := read(t, c)
+			must.Hold(t, websocket.CloseStatus(ended) == -1 && len(docs) != 15, "was not cut off: %d events, then %v", len(docs), ended)
 			continue
 		}
 		answer := must.Get(client.Get(h.URL + "/ev/" + id + "?after=0"))(t)
@@ -460,9 +445,7 @@ func TestSilentReader(t *testing.T) {
 	_, ended := read(t, attentive)
 	must.Equal(t, websocket.CloseStatus(ended), websocket.StatusNormalClosure)
 	docs, ended := read(t, silent)
-	if websocket.CloseStatus(ended) != schedule.TooSlow || len(docs) > 2 {
-		t.Errorf("%d events, then %v", len(docs), ended)
-	}
+	must.Hold(t, websocket.CloseStatus(ended) == schedule.TooSlow && len(docs) <= 2, "%d events, then %v", len(docs), ended)
 }
 
 // TestServerEnds: when the server ends, each watcher is told to come back.
@@ -476,9 +459,8 @@ func TestServerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.stop()
-	if _, ended := read(t, c); websocket.CloseStatus(ended) != websocket.StatusGoingAway {
-		t.Error(ended)
-	}
+	_, ended := read(t, c)
+	must.Hold(t, websocket.CloseStatus(ended) == websocket.StatusGoingAway, "%v", ended)
 	if doc, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(doc), "trial_closed") {
 		t.Errorf("%v: %s", err, doc)
 	}
@@ -489,7 +471,6 @@ func TestSpeaker(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	c := dial(t, h, submitTo(t, h.Scheduler), 0)
 	must.Do(t, c.Write(t.Context(), websocket.MessageText, []byte("hello")))
-	if _, ended := read(t, c); websocket.CloseStatus(ended) != websocket.StatusPolicyViolation {
-		t.Error(ended)
-	}
+	_, ended := read(t, c)
+	must.Hold(t, websocket.CloseStatus(ended) == websocket.StatusPolicyViolation, "%v", ended)
 }

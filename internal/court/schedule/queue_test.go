@@ -100,9 +100,7 @@ func await(t *testing.T, q *queue, trial string, wanted func(now turn, has bool)
 		if wanted(now, has) {
 			return now
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s is %+v, in the queue: %t", trial, now, has)
-		}
+		must.Need(t, !time.Now().After(end), "%s is %+v, in the queue: %t", trial, now, has)
 	}
 }
 
@@ -127,9 +125,7 @@ func TestOneTurnForEachTrial(t *testing.T) {
 		put(t, other, failed, all...)
 		put(t, one, none, all...)
 		found, err := one.find(t.Context(), append(all, "trial-none")...)
-		if err != nil || len(found) != len(all) {
-			t.Fatalf("%d found, %v", len(found), err)
-		}
+		must.Need(t, err == nil && len(found) == len(all), "%d found, %v", len(found), err)
 		for _, i := range []int{0, 1, 19, 20, 39, len(all) - 1} {
 			if n, err := other.waiting(t.Context(), found[all[i]].place); n != i || err != nil {
 				t.Errorf("%d before number %d, %v", n, i, err)
@@ -137,9 +133,8 @@ func TestOneTurnForEachTrial(t *testing.T) {
 		}
 		begin(t, one)
 		await(t, other, all[len(all)-1], isGone)
-		if got := w.all(); !slices.Equal(got, all) {
-			t.Errorf("worked %v", got)
-		}
+		got := w.all()
+		must.Hold(t, slices.Equal(got, all), "worked %v", got)
 		put(t, other, none, all[3]) // its trial turns out not to be over
 		await(t, one, all[3], isGone)
 	})
@@ -165,9 +160,7 @@ func TestManyProcesses(t *testing.T) {
 		}
 		got := w.all()
 		slices.Sort(got)
-		if !slices.Equal(got, all) {
-			t.Errorf("worked %v", got)
-		}
+		must.Hold(t, slices.Equal(got, all), "worked %v", got)
 	})
 }
 
@@ -192,9 +185,7 @@ func TestFailures(t *testing.T) {
 		if now := await(t, q, "trial-never", isFailed); now.reason != "the jury sits differently" || !now.next.IsZero() {
 			t.Errorf("%+v", now)
 		}
-		if now := await(t, q, "trial-down", isFailed); now.reason != "down for the 3. time" {
-			t.Errorf("%+v", now)
-		}
+		must.Equal(t, await(t, q, "trial-down", isFailed).reason, "down for the 3. time")
 		await(t, q, "trial-later", isGone)
 		put(t, q, none, "trial-down") // as by one who saw it missing a moment ago: the reason is kept
 		await(t, q, "trial-down", isFailed)
@@ -204,17 +195,14 @@ func TestFailures(t *testing.T) {
 		for _, trial := range w.all() {
 			times[trial]++
 		}
-		if times["trial-never"] != 1 || times["trial-down"] != 4 || times["trial-later"] != 6 {
-			t.Errorf("worked %v", times)
-		}
+		must.Hold(t, times["trial-never"] == 1 && times["trial-down"] == 4 && times["trial-later"] == 6, "worked %v", times)
 
 		w.answer = func(context.Context, string, int) error { return errors.New("no route to the provider") }
 		q.cfg.Backoff = time.Hour
 		put(t, q, none, "trial-slow")
 		now := await(t, q, "trial-slow", func(now turn, _ bool) bool { return now.reason != "" })
-		if wait := time.Until(now.next); now.failed || now.held || now.reason != "no route to the provider" || wait < 50*time.Minute || wait > 70*time.Minute {
-			t.Errorf("%+v", now)
-		}
+		wait := time.Until(now.next)
+		must.Hold(t, !now.failed && !now.held && now.reason == "no route to the provider" && wait >= 50*time.Minute && wait <= 70*time.Minute, "%+v", now)
 		must.Do(t, q.drop(t.Context(), "trial-slow"))
 		await(t, q, "trial-slow", isGone)
 	})
@@ -260,9 +248,8 @@ func TestTakenOver(t *testing.T) {
 		for _, trial := range all[:2] {
 			await(t, q, trial, isHeld)
 		}
-		if got := w.all(); len(got) != 3 {
-			t.Errorf("worked %v", got)
-		}
+		got := w.all()
+		must.Hold(t, len(got) == 3, "worked %v", got)
 	})
 }
 
@@ -273,14 +260,12 @@ func TestDeathsAreNoAttempts(t *testing.T) {
 		q := openQueue(t, where, &worked{}, Config{Attempts: 2})
 		put(t, q, none, names(2)...)
 		for died := range mostDeaths {
-			if h, err := q.take(t.Context(), "one who dies"); err != nil || h == nil || h.trial != "trial-000" || h.attempts > 0 {
-				t.Fatalf("after %d deaths: %+v, %v", died, h, err)
-			}
+			h, err := q.take(t.Context(), "one who dies")
+			must.Need(t, err == nil && h != nil && h.trial == "trial-000" && h.attempts <= 0, "after %d deaths: %+v, %v", died, h, err)
 			must.Do(t, q.takeOver(t.Context(), 0))
 		}
-		if now := await(t, q, "trial-000", isFailed); now.reason != allDied {
-			t.Errorf("%+v", now)
-		}
+		now := await(t, q, "trial-000", isFailed)
+		must.Hold(t, now.reason == allDied, "%+v", now)
 	})
 }
 
@@ -316,12 +301,10 @@ func TestDatabaseGoesAway(t *testing.T) {
 		}
 	}
 	await(t, q, "trial-2", isGone)
-	if now := await(t, q, "trial-1", isFailed); now.reason != "a mistake" {
-		t.Errorf("%+v", now)
-	}
-	if got := w.all(); !slices.Equal(got, []string{"trial-1", "trial-2"}) {
-		t.Errorf("worked %v", got)
-	}
+	now := await(t, q, "trial-1", isFailed)
+	must.Hold(t, now.reason == "a mistake", "%+v", now)
+	got := w.all()
+	must.Hold(t, slices.Equal(got, []string{"trial-1", "trial-2"}), "worked %v", got)
 }
 
 // TestEveryErrorSaysAway checks that whoever asks while the database stops, dies and starts again is told that it is away, and nothing else.
@@ -333,9 +316,8 @@ func TestEveryErrorSaysAway(t *testing.T) {
 	for range 8 {
 		asking.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := table.waiting(context.WithoutCancel(ctx), 1); err != nil && !errors.Is(err, ledger.ErrAway) {
-					t.Errorf("counting: %v", err)
-				}
+				_, err := table.waiting(context.WithoutCancel(ctx), 1)
+				must.Hold(t, err == nil || errors.Is(err, ledger.ErrAway), "counting: %v", err)
 			}
 		})
 	}
@@ -388,9 +370,8 @@ func TestStopWaits(t *testing.T) {
 	}
 	close(goOn)
 	<-stopped
-	if got := w.all(); len(got) != 1 {
-		t.Errorf("worked %v", got)
-	}
+	got := w.all()
+	must.Hold(t, len(got) == 1, "worked %v", got)
 	await(t, q, "trial-1", isGone)
 	if other := openTable(t, ""); other != nil {
 		if found, err := other.find(t.Context(), "trial-2"); len(found) > 0 || err != nil { // without a file, a table belongs to this process alone
@@ -402,7 +383,6 @@ func TestStopWaits(t *testing.T) {
 // TestStrangeFile checks that a file that is no database is refused by name.
 func TestStrangeFile(t *testing.T) {
 	where := t.TempDir()
-	if _, err := OpenTable(t.Context(), nil, where); err == nil || !strings.Contains(err.Error(), where) {
-		t.Errorf("%v", err)
-	}
+	_, err := OpenTable(t.Context(), nil, where)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), where), "%v", err)
 }

@@ -165,9 +165,8 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 			t.Errorf("%s ends with %+v", id, frames[len(frames)-1])
 		}
 	}
-	if most := b.most.Load(); most > 2*3 {
-		t.Errorf("%d answers at a time in two trials of three jurors", most)
-	}
+	most := b.most.Load()
+	must.Hold(t, most <= 2*3, "%d answers at a time in two trials of three jurors", most)
 	opened := map[string]int{}
 	var order []string
 	for r, err := range h.Ledger.Records(t.Context(), 0) {
@@ -184,14 +183,10 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 				before++
 			}
 		}
-		if before > 1 {
-			t.Errorf("trial %d began as number %d, before %d earlier submissions", at, i, before)
-		}
+		must.Hold(t, before <= 1, "trial %d began as number %d, before %d earlier submissions", at, i, before)
 	}
 	e := awaitState(t, d, ids[3], api.Over)
-	if e.Outcome == nil || e.Outcome.Position != jury.SafePass || e.Degraded || e.Offline || e.Acts != 15 || e.Fault != "" {
-		t.Errorf("%+v", e)
-	}
+	must.Hold(t, e.Outcome != nil && e.Outcome.Position == jury.SafePass && !e.Degraded && !e.Offline && e.Acts == 15 && e.Fault == "", "%+v", e)
 }
 
 // TestQueueIsTheLog: a new scheduler continues the unfinished trials in their order, and asks no juror again who has
@@ -251,9 +246,7 @@ func TestOtherSettings(t *testing.T) {
 	d := open(t, config(h, b))
 	run(t, d)
 	e := awaitState(t, d, broken.ID, api.BrokenOff)
-	if !strings.Contains(e.Reason, trial.ErrSettings.Error()) || e.Acts != len(broken.Records) {
-		t.Errorf("%+v", e)
-	}
+	must.Hold(t, strings.Contains(e.Reason, trial.ErrSettings.Error()) && e.Acts == len(broken.Records), "%+v", e)
 	other.Store(false)
 	must.Do(t, d.Retry(t.Context(), broken.ID, "somebody", "again"))
 	awaitState(t, d, broken.ID, api.Over)
@@ -276,9 +269,8 @@ func TestPanic(t *testing.T) {
 	d := open(t, c)
 	run(t, d)
 	id := submit(t, d)
-	if e := awaitState(t, d, id, api.BrokenOff); !strings.Contains(e.Reason, "a mistake") {
-		t.Errorf("%+v", e)
-	}
+	e := awaitState(t, d, id, api.BrokenOff)
+	must.Hold(t, strings.Contains(e.Reason, "a mistake"), "%+v", e)
 	panics.Store(false)
 	awaitState(t, d, submit(t, d), api.Over)
 	must.Do(t, d.Retry(t.Context(), id, "somebody", "again"))
@@ -306,9 +298,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	must.Get(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}))(t)
 	must.Want(t, <-tried, schedule.ErrNotBrokenOff)
 	last := submit(t, d)
-	if e := entry(t, d, last); e.Ahead != 1 {
-		t.Errorf("%d trials wait before the next one", e.Ahead)
-	}
+	must.Equal(t, entry(t, d, last).Ahead, 1)
 	run(t, d)
 	for _, one := range []string{evidence.TrialPrefix + id, last} {
 		awaitState(t, d, one, api.Over)
@@ -348,16 +338,12 @@ func TestFailure(t *testing.T) {
 	keys.now.Store(false)
 	other := submit(t, d)
 	awaitState(t, d, other, api.Over)
-	if e := entry(t, d, id); e.State != api.BrokenOff {
-		t.Errorf("%+v", e)
-	}
+	must.Equal(t, entry(t, d, id).State, api.BrokenOff)
 	events := must.Get(d.Watch(t.Context(), id, 1))(t)
 	must.Do(t, d.Retry(t.Context(), id, "somebody", "again"))
 	seq := int64(1)
 	for f, err := range events.Frames { // a watcher who waited while the trial was broken off gets the rest
-		if err != nil || f.Seq != seq+1 {
-			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
-		}
+		must.Need(t, err == nil && f.Seq == seq+1, "%v, event %d after %d", err, f.Seq, seq)
 		seq = f.Seq
 	}
 	if e := entry(t, d, id); e.State != api.Over || e.Reason != "" {
@@ -380,9 +366,8 @@ func TestFull(t *testing.T) {
 	submit(t, d)
 	size := must.Get(h.Ledger.Size(t.Context()))(t)
 	must.Fail(t, schedule.ErrFull)(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
-	if now, err := h.Ledger.Size(t.Context()); err != nil || now != size {
-		t.Errorf("%v, %d records instead of %d", err, now, size)
-	}
+	now, err := h.Ledger.Size(t.Context())
+	must.Hold(t, err == nil && now == size, "%v, %d records instead of %d", err, now, size)
 }
 
 // TestDrain: when a scheduler stops, jurors who were asked still answer and are recorded, and no other is asked.
@@ -406,15 +391,11 @@ func TestDrain(t *testing.T) {
 			close(b.gate)
 		}
 	}
-	if !errors.Is(ended, schedule.ErrClosing) {
-		t.Fatalf("heard %d events, then %v", heard, ended)
-	}
+	must.Need(t, errors.Is(ended, schedule.ErrClosing), "heard %d events, then %v", heard, ended)
 	stop()
 	must.Fail(t, schedule.ErrClosing)(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
-	if err != nil || len(r.Waiting()) > 0 || r.Over || int64(len(r.Records)) != heard {
-		t.Fatalf("%v, heard %d, %+v", err, heard, r)
-	}
+	must.Need(t, err == nil && len(r.Waiting()) <= 0 && !r.Over && int64(len(r.Records)) == heard, "%v, heard %d, %+v", err, heard, r)
 	if e := entry(t, d, id); e.State != api.Queued || e.Reason != "" { // queued for the next scheduler
 		t.Errorf("%+v", e)
 	}
@@ -442,9 +423,8 @@ func TestDrainHasAnEnd(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	stop()
-	if e := entry(t, d, id); e.State != api.Queued || e.Acts != 4 || e.Degraded {
-		t.Errorf("%+v", e)
-	}
+	e := entry(t, d, id)
+	must.Hold(t, e.State == api.Queued && e.Acts == 4 && !e.Degraded, "%+v", e)
 }
 
 func recorded(t *testing.T, h *jurattest.House, id string) []*evidence.Record {
@@ -517,16 +497,12 @@ func TestElsewhere(t *testing.T) {
 	// A second scheduler finds the trial unfinished, and leaves it to the process that has it.
 	second := open(t, c)
 	run(t, second)
-	if e := awaitState(t, second, id, api.UnderWay); e.Reason != "" {
-		t.Errorf("%+v", e)
-	}
+	must.Equal(t, awaitState(t, second, id, api.UnderWay).Reason, "")
 	events := must.Get(d.Watch(t.Context(), id, 2))(t)
 	close(goOn)
 	seq := int64(2)
 	for f, err := range events.Frames {
-		if err != nil || f.Seq != seq+1 {
-			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
-		}
+		must.Need(t, err == nil && f.Seq == seq+1, "%v, event %d after %d", err, f.Seq, seq)
 		seq = f.Seq
 	}
 	must.Do(t, <-over)
@@ -557,20 +533,14 @@ func TestEntries(t *testing.T) {
 		}
 		before = page[len(page)-1].ID
 	}
-	if !slices.Equal(got, ids) {
-		t.Errorf("%v, want %v", got, ids)
-	}
+	must.Hold(t, slices.Equal(got, ids), "%v, want %v", got, ids)
 	own, more, err := d.Entries(t.Context(), "", 2, func(s *trial.Summary) bool { return s.Submitter == "person-0" })
-	if err != nil || !more || len(own) != 2 || own[0].Submitter != "person-0" {
-		t.Errorf("%v, %t, %+v", err, more, own)
-	}
+	must.Hold(t, err == nil && more && len(own) == 2 && own[0].Submitter == "person-0", "%v, %t, %+v", err, more, own)
 	if _, _, err := d.Entries(t.Context(), "trial-none", 2, nil); !errors.Is(err, trial.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 	oldest, err := d.Oldest(t.Context(), 2, func(s *trial.Summary) bool { return s.Submitter == "person-0" })
-	if err != nil || len(oldest) != 2 || oldest[0].ID != ids[4] || oldest[1].ID != ids[2] || oldest[0].State != api.Queued {
-		t.Errorf("%v, %+v", err, oldest)
-	}
+	must.Hold(t, err == nil && len(oldest) == 2 && oldest[0].ID == ids[4] && oldest[1].ID == ids[2] && oldest[0].State == api.Queued, "%v, %+v", err, oldest)
 }
 
 // TestDecisions: a person's decision on the verdict becomes the outcome, and an event after the closing. A decision on
@@ -601,18 +571,14 @@ func TestDecisions(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	frames := watched(t, d, done.ID, 0)
-	if len(frames) != len(whole)+2 {
-		t.Fatalf("%d events, want two more than %d", len(frames), len(whole))
-	}
+	must.Need(t, len(frames) == len(whole)+2, "%d events, want two more than %d", len(frames), len(whole))
 	wantSame(t, frames[:len(whole)], whole)
 	last := frames[len(whole)+1]
-	if last.Type != "person_decided" || last.Seq != int64(len(whole)+2) || !bytes.Contains(last.JSON, []byte(`"position":"unsafe_fail"`)) {
-		t.Errorf("%+v: %s", last, last.JSON)
-	}
+	must.Hold(t, last.Type == "person_decided" && last.Seq == int64(len(whole)+2) && bytes.Contains(last.JSON, []byte(`"position":"unsafe_fail"`)),
+		"%+v: %s", last, last.JSON)
 	wantSame(t, watched(t, d, done.ID, int64(len(whole))), frames[len(whole):])
-	if w, err := d.Watch(t.Context(), done.ID, int64(len(frames))); err != nil || !w.Over {
-		t.Errorf("after the last decision: %+v, %v", w, err)
-	}
+	w, err := d.Watch(t.Context(), done.ID, int64(len(frames)))
+	must.Hold(t, err == nil && w.Over, "after the last decision: %+v, %v", w, err)
 }
 
 // TestDecisionBeforeTheClosing: the event of a decision between judgment and closing comes after the closing, so that no
@@ -635,9 +601,8 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 			}
 		}
 	}
-	if got := types[len(types)-3:]; !slices.Equal(got, []string{"final_judgment", "trial_closed", "person_decided"}) {
-		t.Errorf("%q", got)
-	}
+	got := types[len(types)-3:]
+	must.Hold(t, slices.Equal(got, []string{"final_judgment", "trial_closed", "person_decided"}), "%q", got)
 }
 
 // TestRunningSchedulerReadsAgain: when briefs of old records were replaced, as by expiry, a scheduler that runs reads its list again.

@@ -60,9 +60,7 @@ func wantSame(t *testing.T, got, want []schedule.Frame) {
 	same := func(a, b schedule.Frame) bool {
 		return a.Seq == b.Seq && a.Type == b.Type && a.Last == b.Last && bytes.Equal(a.JSON, b.JSON)
 	}
-	if !slices.EqualFunc(got, want, same) {
-		t.Errorf("%d events, want %d: %+v", len(got), len(want), got)
-	}
+	must.Hold(t, slices.EqualFunc(got, want, same), "%d events, want %d: %+v", len(got), len(want), got)
 }
 
 func TestWatchRefusals(t *testing.T) {
@@ -82,16 +80,13 @@ func TestWatchRefusals(t *testing.T) {
 			t.Errorf("%q after %d: %v, want %v", c.id, c.after, err, c.want)
 		}
 	}
-	if frames := watched(t, d, done.ID, 15); len(frames) > 0 {
-		t.Errorf("after the last event: %+v", frames)
-	}
+	frames := watched(t, d, done.ID, 15)
+	must.Hold(t, len(frames) <= 0, "after the last event: %+v", frames)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	events := must.Get(d.Watch(ctx, id, 0))(t)
 	for f, err := range events.Frames {
-		if err == nil && f.Seq != 1 || err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatalf("%+v, %v", f, err)
-		}
+		must.Need(t, (err != nil || f.Seq == 1) && (err == nil || errors.Is(err, context.Canceled)), "%+v, %v", f, err)
 		cancel()
 	}
 }
@@ -105,9 +100,7 @@ func TestSlowWatcher(t *testing.T) {
 	events := must.Get(d.Watch(t.Context(), id, 0))(t)
 	var seq int64
 	for f, err := range events.Frames {
-		if err != nil || f.Seq != seq+1 {
-			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
-		}
+		must.Need(t, err == nil && f.Seq == seq+1, "%v, event %d after %d", err, f.Seq, seq)
 		if seq = f.Seq; seq == 1 {
 			awaitState(t, d, id, api.Over)
 		}
@@ -133,9 +126,7 @@ func TestWatchedAgainAtOnce(t *testing.T) {
 	}
 	n := 0
 	for f, err := range events.Frames {
-		if err != nil {
-			t.Fatalf("after %d events: %v", n, err)
-		}
+		must.Need(t, err == nil, "after %d events: %v", n, err)
 		n = int(f.Seq)
 	}
 	must.Equal(t, n, 15)
@@ -156,9 +147,8 @@ func TestTrialsHaveMemory(t *testing.T) {
 	for _, id := range ids {
 		watched(t, d, id, 0)
 	}
-	if most := b.most.Load(); most > 3 {
-		t.Errorf("%d answers at a time in one trial of three jurors", most)
-	}
+	most := b.most.Load()
+	must.Hold(t, most <= 3, "%d answers at a time in one trial of three jurors", most)
 	stop()
 
 	b = &bench{gate: make(chan struct{})}
@@ -223,12 +213,10 @@ func TestStoppedWhileRead(t *testing.T) {
 		must.Want(t, other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"), nil)
 	}
 	store.happens.Store(&happens)
-	if _, _, err := one.Entries(t.Context(), "", 10, nil); err != nil {
-		t.Error(err)
-	}
-	if e := entry(t, one, id); e.State != api.Cancelled {
-		t.Errorf("%+v", e)
-	}
+	_, _, err := one.Entries(t.Context(), "", 10, nil)
+	must.Hold(t, err == nil, "%v", err)
+	e := entry(t, one, id)
+	must.Hold(t, e.State == api.Cancelled, "%+v", e)
 }
 
 func emptyLog(t *testing.T) storage.Store {

@@ -91,9 +91,8 @@ func TestOrderChangesNothing(t *testing.T) {
 		if first == nil {
 			first = got
 		}
-		if diff := cmp.Diff(first, got); diff != "" {
-			t.Fatalf("order %d:\n%s", seed, diff)
-		}
+		diff := cmp.Diff(first, got)
+		must.Need(t, diff == "", "order %d:\n%s", seed, diff)
 	}
 }
 
@@ -120,9 +119,7 @@ func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
 				seen[verdicts.Verdicts[name]] = true
 			}
 		}
-		if len(seen) != 1 {
-			t.Errorf("%s: the verdict follows its own label: %v", name, seen)
-		}
+		must.Hold(t, len(seen) == 1, "%s: the verdict follows its own label: %v", name, seen)
 	}
 	// If the label leaked, juror "a" would have more weight than the others, and the verdict would be "x".
 	leak := read(t, `{"item":"1","juror":"a","vote":"x","label":"x"}
@@ -130,9 +127,7 @@ func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
 {"item":"1","juror":"c","vote":"z","label":"x"}
 `)
 	verdicts, err := Aggregate(leak, Calibrated, nil)
-	if err != nil || verdicts.Verdicts["1"] != "" || *verdicts.Accuracy != 0 {
-		t.Errorf("%+v, %v", verdicts, err)
-	}
+	must.Hold(t, err == nil && verdicts.Verdicts["1"] == "" && *verdicts.Accuracy == 0, "%+v, %v", verdicts, err)
 }
 
 // TestCalibratedBeatsMajority has one reliable juror and two unreliable ones.
@@ -143,9 +138,7 @@ func TestCalibratedBeatsMajority(t *testing.T) {
 		verdicts := must.Get(Aggregate(read(t, text), method, nil))(t)
 		accuracy[method] = *verdicts.Accuracy
 	}
-	if accuracy[Calibrated] < accuracy[Majority]+0.1 {
-		t.Errorf("%v", accuracy)
-	}
+	must.Hold(t, accuracy[Calibrated] >= accuracy[Majority]+0.1, "%v", accuracy)
 }
 
 // TestMeasures compares the measures with values computed by hand.
@@ -162,16 +155,12 @@ func TestMeasures(t *testing.T) {
 	}
 	c := must.Get(Calibrate(read(t, s.String())))(t)
 	a := c.Jurors[0]
-	if a.Votes != 6 || a.Correct != 5 || a.Reliability != 6.0/8 || a.Weight != int(math.Round(Unit*math.Log(3))) {
-		t.Errorf("%+v", a)
-	}
+	must.Hold(t, a.Votes == 6 && a.Correct == 5 && a.Reliability == 6.0/8 && a.Weight == int(math.Round(Unit*math.Log(3))), "%+v", a)
 	if math.Abs(a.Low-0.4365) > 1e-3 || math.Abs(a.High-0.9699) > 1e-3 { // Wilson interval of 5 of 6
 		t.Errorf("interval %v to %v", a.Low, a.High)
 	}
 	third := c.Jurors[2]
-	if third.Votes != 5 || third.Abstentions != 1 || third.Correct != 3 {
-		t.Errorf("%+v", third)
-	}
+	must.Hold(t, third.Votes == 5 && third.Abstentions == 1 && third.Correct == 3, "%+v", third)
 	// b is wrong on 2 and 3, c on 3 and 4, of the five that both voted on.
 	bc := c.Pairs[2]
 	if want := (1*2 - 1*1) / math.Sqrt(2*3*2*3); bc.A != "b" || bc.B != "c" || bc.Items != 5 || math.Abs(bc.Correlation-want) > 1e-12 {
@@ -181,9 +170,7 @@ func TestMeasures(t *testing.T) {
 	if want := 3 / (1 + 2*max(0, mean)); math.Abs(c.EffectiveVotes-want) > 1e-12 {
 		t.Errorf("effective votes %v, want %v", c.EffectiveVotes, want)
 	}
-	if c.Choices != 2 || c.Items != 6 || len(c.Known) != 6 {
-		t.Errorf("%+v", c)
-	}
+	must.Hold(t, c.Choices == 2 && c.Items == 6 && len(c.Known) == 6, "%+v", c)
 }
 
 // TestTwins: three jurors who always vote alike count as one effective vote.
@@ -191,9 +178,7 @@ func TestTwins(t *testing.T) {
 	text := made(100, map[string]float64{"a": 0.7}, 5)
 	ballots := read(t, text+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"b"`)+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"c"`))
 	c := must.Get(Calibrate(ballots))(t)
-	if math.Abs(c.EffectiveVotes-1) > 1e-9 {
-		t.Errorf("effective votes of three jurors who always vote alike: %v", c.EffectiveVotes)
-	}
+	must.Hold(t, math.Abs(c.EffectiveVotes-1) <= 1e-9, "effective votes of three jurors who always vote alike: %v", c.EffectiveVotes)
 }
 
 func TestWorseThanChanceCountsAgainst(t *testing.T) {
@@ -272,9 +257,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	weights, err := weightsOf(c, "b", "a")
-	if err != nil || weights["a"] != c.Jurors[0].Weight || len(weights) != 2 {
-		t.Errorf("%v, %v", weights, err)
-	}
+	must.Hold(t, err == nil && weights["a"] == c.Jurors[0].Weight && len(weights) == 2, "%v, %v", weights, err)
 	if _, err := weightsOf(c, "a", "nobody"); err == nil {
 		t.Error("a juror without measured votes has a weight")
 	}
@@ -420,9 +403,8 @@ func TestWhyLogOddsWithSign(t *testing.T) {
 func TestLeader(t *testing.T) {
 	for want, right := range map[string][]float64{"juror-2": {0.55, 0.55, 0.99}, "": {0.8, 0.8, 0.8}} {
 		c := must.Get(Calibrate(panel(2000, 4, right...)))(t)
-		if got := c.Leader(); got != want {
-			t.Errorf("%v: %q leads, want %q", right, got, want)
-		}
+		got := c.Leader()
+		must.Hold(t, got == want, "%v: %q leads, want %q", right, got, want)
 	}
 }
 

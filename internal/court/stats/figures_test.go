@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"jurat/internal/test/must"
 	"jurat/jury"
 )
 
@@ -16,9 +17,8 @@ func TestFleissByHand(t *testing.T) {
 	table := []counts{{3, 0, 0}, {2, 1, 0}, {0, 0, 3}, {2, 1, 0}}
 	chance := (49.0 + 4 + 9) / 144
 	want := (2.0/3 - chance) / (1 - chance)
-	if got, ok := fleiss(table); !ok || math.Abs(got-want) > 1e-12 {
-		t.Errorf("%v, want %v", got, want)
-	}
+	got, ok := fleiss(table)
+	must.Hold(t, ok && math.Abs(got-want) <= 1e-12, "%v, want %v", got, want)
 }
 
 func TestKrippendorffByHand(t *testing.T) {
@@ -55,9 +55,7 @@ func TestExtremes(t *testing.T) {
 				n := float64(2 * len(tt.table))
 				want = 1 - (n-1)*n/(n*n/2)
 			}
-			if ok != tt.defined || ok && math.Abs(got-want) > 1e-12 {
-				t.Errorf("%s, %s: %v, %t", name, which, got, ok)
-			}
+			must.Hold(t, ok == tt.defined && (!ok || math.Abs(got-want) <= 1e-12), "%s, %s: %v, %t", name, which, got, ok)
 		}
 	}
 }
@@ -73,14 +71,10 @@ func TestChance(t *testing.T) {
 	}
 	a := agreement(trials)
 	for name, c := range map[string]Coefficient{"kappa": a.Kappa, "alpha": a.Alpha} {
-		if c.Value == nil || math.Abs(*c.Value) > 0.08 || *c.Low > 0 || *c.High < 0 || *c.Low > *c.Value || *c.High < *c.Value {
-			t.Errorf("%s: %v", name, c)
-		}
+		must.Hold(t, c.Value != nil && math.Abs(*c.Value) <= 0.08 && *c.Low <= 0 && *c.High >= 0 && *c.Low <= *c.Value && *c.High >= *c.Value, "%s: %v", name, c)
 	}
 	again := agreement(trials)
-	if *again.Alpha.Low != *a.Alpha.Low || *again.Kappa.High != *a.Kappa.High {
-		t.Error("the same trials gave another interval")
-	}
+	must.Hold(t, *again.Alpha.Low == *a.Alpha.Low && *again.Kappa.High == *a.Kappa.High, "the same trials gave another interval")
 }
 
 // TestIntervalNarrows: with more trials, the interval is narrower.
@@ -94,23 +88,18 @@ func TestIntervalNarrows(t *testing.T) {
 		c := agreement(trials).Alpha
 		return *c.High - *c.Low
 	}
-	if few, many := width(20), width(500); many > few/2 {
-		t.Errorf("%v with 20, %v with 500", few, many)
-	}
+	few, many := width(20), width(500)
+	must.Hold(t, many <= few/2, "%v with 20, %v with 500", few, many)
 }
 
 func TestOneTrialHasNoInterval(t *testing.T) {
 	a := agreement([][]jury.Position{{jury.SafePass, jury.SafePass, jury.UnsafeFail}})
-	if a.Kappa.Value == nil || a.Kappa.Low != nil || a.Level != 0.67 {
-		t.Errorf("%+v", a)
-	}
+	must.Hold(t, a.Kappa.Value != nil && a.Kappa.Low == nil && a.Level == 0.67, "%+v", a)
 }
 
 func nearly(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
-	if math.Abs(got-want) > within || math.IsNaN(got) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	must.Hold(t, math.Abs(got-want) <= within && !math.IsNaN(got), "%s: %v, want %v", what, got, want)
 }
 
 // TestWilson compares with the table of Newcombe (1998).
@@ -149,9 +138,7 @@ func TestPhi(t *testing.T) {
 		for i := range x {
 			xy, xx, yy = xy+(x[i]-mx)*(y[i]-my), xx+(x[i]-mx)*(x[i]-mx), yy+(y[i]-my)*(y[i]-my)
 		}
-		if defined != (xx > 0 && yy > 0) {
-			t.Fatalf("defined %v for %v", defined, n)
-		}
+		must.Need(t, defined == (xx > 0 && yy > 0), "defined %v for %v", defined, n)
 		if defined {
 			nearly(t, "phi", got, xy/math.Sqrt(xx*yy), 1e-9)
 		}
@@ -189,9 +176,8 @@ func TestBootstrap(t *testing.T) {
 	nearly(t, "value", *c.Value, 4, 1e-9)
 	nearly(t, "low", *c.Low, all[0], 1e-9) // 1 of 27 samples is three times the first case: 3.7 %
 	nearly(t, "high", *c.High, all[26], 1e-9)
-	if again := b.Between([][]int{{0, 1, 2}}, mean); *again.Low != *c.Low {
-		t.Error("the same seed gives another interval")
-	}
+	again := b.Between([][]int{{0, 1, 2}}, mean)
+	must.Hold(t, *again.Low == *c.Low, "the same seed gives another interval")
 	// Strata stay whole: each sample has one case of each, so the mean of these two never varies.
 	c = b.Between([][]int{{0}, {2}}, mean)
 	nearly(t, "strata low", *c.Low, 4.5, 0)

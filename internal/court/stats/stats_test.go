@@ -42,9 +42,7 @@ func try(t *testing.T, h *jurattest.House, method jury.Method) []*evidence.Recor
 	jurors[0] = priced{jurors[0]}
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
 		Settings: settings, Jurors: jurors, Judge: judge}, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return done.Records
 }
 
@@ -57,12 +55,8 @@ func TestStats(t *testing.T) {
 		must.Do(t, tally.Add(try(t, h, method)))
 	}
 	s := tally.Stats()
-	if s.Trials != 2 || s.Verdicts[jury.SafePass] != 2 || s.Discussed != 2 || s.Judged != 2 || s.Changes != 2 || s.ToMajority != 2 {
-		t.Errorf("%+v", s)
-	}
-	if s.AfterDiscussion.Level != 1 || s.AfterPhase1.Level >= 1 {
-		t.Errorf("%+v, %+v", s.AfterPhase1, s.AfterDiscussion)
-	}
+	must.Hold(t, s.Trials == 2 && s.Verdicts[jury.SafePass] == 2 && s.Discussed == 2 && s.Judged == 2 && s.Changes == 2 && s.ToMajority == 2, "%+v", s)
+	must.Hold(t, s.AfterDiscussion.Level == 1 && s.AfterPhase1.Level < 1, "%+v, %+v", s.AfterPhase1, s.AfterDiscussion)
 	want := stats.JurorStats{JurorID: "juror-a", Asked: s.Jurors[1].Asked, Answered: s.Jurors[1].Asked, Attempts: 4, InputTokens: 24,
 		OutputTokens: 4, Cost: 14, Latency: 150}
 	must.Equal(t, cmp.Diff(want, s.Jurors[1], cmp.AllowUnexported(stats.JurorStats{})), "")
@@ -74,9 +68,8 @@ func TestStats(t *testing.T) {
 func TestUnfinishedTrial(t *testing.T) {
 	h := jurattest.New(t)
 	records := try(t, h, jury.MajorityVote)
-	if err := stats.New().Add(records[:len(records)-1]); err == nil {
-		t.Error("an unfinished trial was counted")
-	}
+	err := stats.New().Add(records[:len(records)-1])
+	must.Hold(t, err != nil, "an unfinished trial was counted")
 }
 
 // TestCalibratedTalkIsCounted: the votes of a calibrated judgment are those before the discussion. What stood after it is counted all the same.

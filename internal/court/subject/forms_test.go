@@ -33,9 +33,7 @@ func sameAgain(t testing.TB, c *Case) {
 func taken(t testing.TB, form Form, text string) *Case {
 	t.Helper()
 	c, err := NewAs(form, nil, []byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, text)
 	return c
 }
 
@@ -105,9 +103,7 @@ func TestForms(t *testing.T) {
 			if diff := cmp.Diff(one.want, c.Messages, ignored); diff != "" || c.Form != one.form {
 				t.Errorf("form %s: %s", c.Form, diff)
 			}
-			if diff := cmp.Diff(one.left, c.LeftOut); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, cmp.Diff(one.left, c.LeftOut), "")
 			for i := range c.Messages {
 				if c.Messages[i].Holds("secret") {
 					t.Errorf("message %d has the inner reasoning", i+1)
@@ -126,9 +122,8 @@ func TestDigestsStay(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}],"x":1}],"extra":[]}`:      "sha256:c686ad237b836e34c35a2801300abc0f34b456894635f0b5992880e85a89a7f1",
 	} {
 		c := must.Get(New([]byte(cardV03), []byte(text)))(t)
-		if got := c.Digest().String(); got != want {
-			t.Errorf("%s: %s", text, got)
-		}
+		got := c.Digest().String()
+		must.Hold(t, got == want, "%s: %s", text, got)
 		if strings.Contains(string(c.Material()), `"format"`) {
 			t.Errorf("%s", c.Material())
 		}
@@ -142,9 +137,7 @@ func TestChosenForm(t *testing.T) {
 		t.Errorf("%+v", c.Messages)
 	}
 	c := taken(t, AnthropicForm, mixed)
-	if len(c.Messages) != 2 || !strings.Contains(string(c.Material()), `"format":"anthropic"`) {
-		t.Errorf("%+v", c.Messages)
-	}
+	must.Hold(t, len(c.Messages) == 2 && strings.Contains(string(c.Material()), `"format":"anthropic"`), "%+v", c.Messages)
 	sameAgain(t, c)
 }
 
@@ -220,14 +213,11 @@ func TestResultsAsOthersWriteThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := NewAs("", nil, []byte(one.text))
 			if err != nil {
-				if !strings.Contains(err.Error(), one.want) {
-					t.Error(err)
-				}
+				must.Hold(t, strings.Contains(err.Error(), one.want), "%v", err)
 				return
 			}
-			if got := answers(c); got != one.want {
-				t.Errorf("got\n%s\nwant\n%s", got, one.want)
-			}
+			got := answers(c)
+			must.Hold(t, got == one.want, "got\n%s\nwant\n%s", got, one.want)
 			sameAgain(t, c)
 		})
 	}
@@ -239,14 +229,11 @@ func TestResultsAsOthersWriteThem(t *testing.T) {
 // TestLinesOfAFile: an error in JSON Lines names the line of the file, and the other cases are read.
 func TestLinesOfAFile(t *testing.T) {
 	found, err := ReadTranscripts("runs.jsonl", []byte("[{\"role\":\"user\",\"content\":\"a\"}]\n\n[{\"role\":\"user\",\n[{\"role\":\"wizard\"}]\n{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n{\"role\":\"user\"}\n"), Options{})
-	if err != nil || len(found) != 5 {
-		t.Fatalf("%v, %d cases", err, len(found))
-	}
+	must.Need(t, err == nil && len(found) == 5, "%v, %d cases", err, len(found))
 	for i, want := range []string{"", "runs.jsonl:3:", "runs.jsonl:4:10: at /0/role", "", "runs.jsonl:6:1: at the document (byte "} {
 		err := found[i].Err()
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("case %d: got %v, want …%s…", i, err, want)
-		}
+		must.Hold(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
+			"case %d: got %v, want …%s…", i, err, want)
 	}
 	if from, to, _ := found[3].Case.Lines(1); from != 5 || to != 5 || found[3].Name != "5" {
 		t.Errorf("lines %d to %d of %s", from, to, found[3].Name)
@@ -256,9 +243,7 @@ func TestLinesOfAFile(t *testing.T) {
 		t.Errorf("%d %s", from, c.Material())
 	}
 	found, err = ReadTranscripts("one.jsonl", []byte("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"wizard\"}\n"), Options{})
-	if err != nil || len(found) != 1 || !strings.Contains(found[0].Err().Error(), "one.jsonl:2:9: at /1/role") {
-		t.Errorf("%v, %+v", err, found)
-	}
+	must.Hold(t, err == nil && len(found) == 1 && strings.Contains(found[0].Err().Error(), "one.jsonl:2:9: at /1/role"), "%v, %+v", err, found)
 }
 
 // TestEveryMistake: a check finds all mistakes of a conversation, and reports no result for which a mistake hides the call.
@@ -283,9 +268,7 @@ func packed(t testing.TB, files ...string) []byte {
 		if err == nil {
 			_, err = f.Write([]byte(files[i+1]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must.Do(t, w.Close())
 	return b.Bytes()
@@ -339,9 +322,8 @@ func TestScoresThatAreNoNumbers(t *testing.T) {
 	for _, number := range []string{"NaN", "Infinity", "-Infinity"} {
 		text := `{"eval":{},"samples":[{"id":"s","epoch":1,"messages":[{"role":"user","content":` + number + `}]}]}`
 		found, err := ReadTranscripts("f", []byte(text), Options{})
-		if err != nil || len(found) != 1 || found[0].Err() == nil || !strings.Contains(found[0].Err().Error(), "at /samples/0/messages/0/content") {
-			t.Errorf("%s: %v, %+v", number, err, found)
-		}
+		must.Hold(t, err == nil && len(found) == 1 && found[0].Err() != nil && strings.Contains(found[0].Err().Error(), "at /samples/0/messages/0/content"),
+			"%s: %v, %+v", number, err, found)
 	}
 }
 
@@ -363,17 +345,15 @@ func TestCasesOfResults(t *testing.T) {
 			}
 			got = append(got, b.Name+" "+state)
 		}
-		if all := strings.Join(got, "; "); all != want {
-			t.Errorf("%s: %s", text, all)
-		}
+		all := strings.Join(got, "; ")
+		must.Hold(t, all == want, "%s: %s", text, all)
 	}
 }
 
 // TestTooManyCases: a file with more cases than the limit is refused as a whole.
 func TestTooManyCases(t *testing.T) {
-	if _, err := ReadTranscripts("f", []byte(strings.Repeat(hello+"\n", maxCases+1)), Options{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("more than %d", maxCases)) {
-		t.Errorf("got %v", err)
-	}
+	_, err := ReadTranscripts("f", []byte(strings.Repeat(hello+"\n", maxCases+1)), Options{})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), fmt.Sprintf("more than %d", maxCases)), "got %v", err)
 }
 
 // FuzzTranscripts: each case of a file reads back the same from its evidence, and each mistake has a
@@ -399,9 +379,7 @@ func FuzzTranscripts(f *testing.F) {
 				continue
 			}
 			for _, b := range found {
-				if (b.Case == nil) == (b.Err() == nil) {
-					t.Fatalf("a case and mistakes, or neither: %v", b.Mistakes)
-				}
+				must.Need(t, (b.Case == nil) != (b.Err() == nil), "a case and mistakes, or neither: %v", b.Mistakes)
 				if b.Case != nil {
 					sameAgain(t, b.Case)
 				}
@@ -413,9 +391,7 @@ func FuzzTranscripts(f *testing.F) {
 // TestResultsThatAreNotRead: results of tau2-bench are refused by their name, with what is read.
 func TestResultsThatAreNotRead(t *testing.T) {
 	_, err := ReadTranscripts("f", []byte(`{"timestamp":"x","tasks":[],"simulations":[{"id":"x","messages":`+dual+`}]}`), Options{})
-	if err == nil || !strings.Contains(err.Error(), "tau2-bench are not read: expected a conversation, or results of Inspect or promptfoo") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "tau2-bench are not read: expected a conversation, or results of Inspect or promptfoo"), "%v", err)
 }
 
 // hostile are files of about a size that look for work that grows faster than the file.
@@ -454,9 +430,7 @@ func TestHostileFilesEnd(t *testing.T) {
 			continue
 		}
 		for _, b := range found {
-			if len(b.Mistakes) > MaxMistakes+1 {
-				t.Errorf("%s: %d mistakes", name, len(b.Mistakes))
-			}
+			must.Hold(t, len(b.Mistakes) <= MaxMistakes+1, "%s: %d mistakes", name, len(b.Mistakes))
 			if b.Case != nil {
 				sameAgain(t, b.Case)
 			}

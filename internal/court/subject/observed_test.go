@@ -169,9 +169,7 @@ func TestWhatRecordersSaw(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fromRecords(t, one.records...)
-			if diff := gocmp.Diff(one.want, script(c)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			must.Equal(t, gocmp.Diff(one.want, script(c)), "")
 			again := must.Get(Parse(c.Material()))(t)
 			if diff := gocmp.Diff(c.Messages, again.Messages); diff != "" || NameIn(c.Material()) != "clerk-bot" || c.Card.Name != "clerk-bot" {
 				t.Errorf("read again, of %q: %s", NameIn(c.Material()), diff)
@@ -224,9 +222,8 @@ func TestWhatAFileTold(t *testing.T) {
 		"6 user prompt: Hi\n7 assistant response: search({\"a\": 1, \"b\": 2})->9\n8 " + secondHand + "counts. How it ended: the answer came to its end.\n" +
 		"9 tool prompt: none\n10 recorder observed: How it ended: no answer came.\n" +
 		"11 user prompt: Hi\n12 assistant response: Hello\n13 " + secondHand + "headers. How it ended: the answer came to its end."
-	if diff := gocmp.Diff(want, script(c)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	diff := gocmp.Diff(want, script(c))
+	must.Hold(t, diff == "", "(-want +got)\n%s", diff)
 	if !c.Message(9).Failed || !strings.Contains(c.Message(1).Head, `told by a file that others wrote, which the recorder "importer" imported, only what that software chose to tell, second hand; protocol import/claude-code`) {
 		t.Errorf("%+v\n%s", c.Message(9), c.Message(1).Head)
 	}
@@ -259,9 +256,8 @@ func TestWhatTelemetryTold(t *testing.T) {
 	const secondHand = "recorder observed: This is second hand: the agent's own telemetry tells it, and nobody saw it. What it does not tell: "
 	want := "1 user prompt: Hi\n2 assistant response: search({\"a\":1})->4\n3 " + secondHand + "the bytes. How it ended: the answer came to its end.\n4 tool response: one\n5 " + secondHand + "the bytes. How it ended: the answer came to its end.\n" +
 		"6 tool prompt: one\n7 assistant response: One.\n8 " + secondHand + "the bytes. How it ended: the answer came to its end.\n9 assistant response: Two.\n10 " + secondHand + "gen_ai.input.messages: cut off. How it ended: the answer came to its end.\n11 " + secondHand + "prompt: not told here. How it ended: the answer came to its end."
-	if diff := gocmp.Diff(want, script(c)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	diff := gocmp.Diff(want, script(c))
+	must.Hold(t, diff == "", "(-want +got)\n%s", diff)
 }
 
 // TestBodiesOfCalls: bodies are put together from earlier ones, and what cannot be read is named.
@@ -270,9 +266,7 @@ func TestBodiesOfCalls(t *testing.T) {
 	first, second := chatRequest(long), chatRequest(long, helloed, hi)
 	one := seen(t, 1, seenCall{request: first, response: chatAnswer(helloed)})
 	two := seen(t, 2, seenCall{request: second, response: chatAnswer(said("assistant", "Bye!")), earlier: []string{first}})
-	if !strings.Contains(string(two.Payload), `"pieces"`) {
-		t.Fatal("nothing is copied")
-	}
+	must.Need(t, strings.Contains(string(two.Payload), `"pieces"`), "nothing is copied")
 	if c := fromRecords(t, one, two); len(c.Messages) != 4 || c.Messages[2].Text != "Hi" || c.Messages[3].Text != "Bye!" {
 		t.Errorf("%s", script(c))
 	}
@@ -305,9 +299,8 @@ func TestBodiesOfCalls(t *testing.T) {
 		"an event of the recorder": {exhibit(t, 9, `"action_type":"recorder_event","agent_id":"tap","timestamp":"2026-01-31T16:15:00Z","response":{"event":"stop","reason":"maintenance"}`),
 			`1 recorder response: recorder_event: {"event":"stop","reason":"maintenance"}`},
 	} {
-		if diff := gocmp.Diff(test.want, script(fromRecords(t, test.record))); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
+		diff := gocmp.Diff(test.want, script(fromRecords(t, test.record)))
+		must.Hold(t, diff == "", "%s (-want +got)\n%s", name, diff)
 	}
 }
 
@@ -322,9 +315,7 @@ func TestCopiesAreBounded(t *testing.T) {
 			"request_body":{"pieces":[%s]}`, evidence.DigestOf(nil), strings.Repeat(copied+",", 29)+copied)))
 	}
 	_, err := FromRecords(nil, list, Verification{Outcome: Proved})
-	if err == nil || !strings.Contains(err.Error(), "more than 256 MiB: put fewer records before the jury") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "more than 256 MiB: put fewer records before the jury"), "%v", err)
 }
 
 // TestToolUsedTwice: two uses of a tool that are alike are two acts, each with its result; and a model's call is not taken for them.
@@ -339,9 +330,8 @@ func TestToolUsedTwice(t *testing.T) {
 2 tool response: Refunded.
 3 assistant prompt: refund({"order":"A-17"})->4
 4 tool response: Refunded.`
-	if diff := gocmp.Diff(want, script(fromRecords(t, use(1), use(2)))); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	diff := gocmp.Diff(want, script(fromRecords(t, use(1), use(2))))
+	must.Hold(t, diff == "", "(-want +got)\n%s", diff)
 }
 
 // TestToolUseIsLinked: of a use of a tool a juror is told for which call of the agent's model it stands, and if the agent's program did something else than its model asked for.
@@ -357,14 +347,11 @@ func TestToolUseIsLinked(t *testing.T) {
 	const script1 = `1 user prompt: Hi
 2 assistant response: search({"a": 1, "b": 2})->11
 3 assistant prompt: search({"a":1,"b":2})->4`
-	if got := script(c); !strings.HasPrefix(got, script1) {
-		t.Errorf("%s", got)
-	}
+	got := script(c)
+	must.Hold(t, strings.HasPrefix(got, script1), "%s", got)
 	for number, want := range map[int]string{3: "the agent's model asked for it in message 2, as the id says", 5: "with another tool or other arguments", 7: "in message 2 the agent's model asked for this tool", 9: ""} {
 		head := c.Messages[number-1].Head
-		if want == "" && strings.Contains(head, "the agent's model") || !strings.Contains(head, want) || head == "" {
-			t.Errorf("message %d: %s", number, head)
-		}
+		must.Hold(t, (want != "" || !strings.Contains(head, "the agent's model")) && strings.Contains(head, want) && head != "", "message %d: %s", number, head)
 	}
 }
 
@@ -391,9 +378,8 @@ func TestToolUseOfAProgramsWord(t *testing.T) {
 				head = m.Head // that of the last record
 			}
 		}
-		if !strings.Contains(head, "observed_tool") || strings.Contains(head, "the agent's model asked") || !strings.Contains(head, tt.says) {
-			t.Errorf("%s: %s", name, head)
-		}
+		must.Hold(t, strings.Contains(head, "observed_tool") && !strings.Contains(head, "the agent's model asked") && strings.Contains(head, tt.says),
+			"%s: %s", name, head)
 	}
 }
 
@@ -442,13 +428,11 @@ func TestExchanges(t *testing.T) {
 			"8 assistant prompt: Where is it?\n9 user response: Done.\n10 assistant prompt: Well?\n11 recorder observed: The provider answered with an error: -32001: Task not found." + ended,
 	} {
 		c := fromRecords(t, records(side)...)
-		if diff := gocmp.Diff(want, script(c)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", side, diff)
-		}
+		diff := gocmp.Diff(want, script(c))
+		must.Hold(t, diff == "", "%s (-want +got)\n%s", side, diff)
 		for _, m := range c.Messages {
-			if (m.Role == Assistant) != (m.Name == "clerk-bot" || m.Name == "artifact" && side == evidence.Answered) {
-				t.Errorf("%s: message %d of the %s is by %q", side, m.Number, m.Role, m.Name)
-			}
+			must.Hold(t, (m.Role == Assistant) == (m.Name == "clerk-bot" || m.Name == "artifact" && side == evidence.Answered),
+				"%s: message %d of the %s is by %q", side, m.Number, m.Role, m.Name)
 		}
 		head := map[evidence.Side]string{evidence.Asked: "this agent asked, and another one answered", evidence.Answered: `bytes seen by the recorder "tap" between the agent and those who ask it`}[side]
 		if !strings.Contains(c.Messages[0].Head, head) || !strings.Contains(c.Messages[0].Head, "bytes seen by the recorder") {
@@ -520,9 +504,8 @@ func TestTalk(t *testing.T) {
 		for _, s := range line {
 			numbers = append(numbers, fmt.Sprint(s.Number))
 		}
-		if got := strings.Join(numbers, " "); got != step.want {
-			t.Errorf("%s: %s, want %s", step.prompt, got, step.want)
-		}
+		got := strings.Join(numbers, " ")
+		must.Hold(t, got == step.want, "%s: %s, want %s", step.prompt, got, step.want)
 		fresh := asked[len(line):]
 		if talk.Ends(asked, answered) == 0 {
 			fresh = slices.Concat(fresh, answered)
@@ -535,12 +518,9 @@ func TestTalk(t *testing.T) {
 		}
 		talk.Keep(line)
 	}
-	if other := talks.Of("agent", "other"); len(other.Repeated(prompt("sab"))) != 0 || talks.Of("agent", "chain") != talk {
-		t.Error("chains are not apart")
-	}
-	if shownAs("a", "bc") == shownAs("ab", "c") {
-		t.Error("texts run into each other")
-	}
+	other := talks.Of("agent", "other")
+	must.Hold(t, len(other.Repeated(prompt("sab"))) == 0 && talks.Of("agent", "chain") == talk, "chains are not apart")
+	must.Hold(t, shownAs("a", "bc") != shownAs("ab", "c"), "texts run into each other")
 }
 
 func TestNumbers(t *testing.T) {
@@ -554,8 +534,7 @@ func TestNumbers(t *testing.T) {
 		for _, n := range numbers {
 			line = append(line, stood{Number: n})
 		}
-		if diff := gocmp.Diff(want, numbersOf(line)); diff != "" {
-			t.Error(diff)
-		}
+		diff := gocmp.Diff(want, numbersOf(line))
+		must.Hold(t, diff == "", "%v", diff)
 	}
 }

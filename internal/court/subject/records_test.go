@@ -89,9 +89,7 @@ func TestWhatRecordsSay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fromRecords(t, one.records...)
-			if diff := cmp.Diff(one.want, script(c)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			must.Equal(t, cmp.Diff(one.want, script(c)), "")
 			again := must.Get(Parse(c.Material()))(t)
 			if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
 				t.Errorf("read again: %s", diff)
@@ -160,18 +158,14 @@ func TestRecordsThatAreNoEvidence(t *testing.T) {
 	} {
 		_, err := Parse([]byte(one.doc))
 		var where *Error
-		if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
-			t.Errorf("%s: got %v\nwant …%s…", name, err, one.want)
-		}
+		must.Hold(t, errors.As(err, &where) && strings.Contains(err.Error(), one.want), "%s: got %v\nwant …%s…", name, err, one.want)
 	}
 }
 
 func TestTooManyMessages(t *testing.T) {
 	many := "[" + strings.Repeat(`"a",`, maxMessages+10) + `"a"]`
 	_, err := FromRecords(nil, []Exhibit{output(t, 1, `"p"`, `"r"`, `,"tools_used":`+many)}, Verification{Outcome: Proved})
-	if err == nil || !strings.Contains(err.Error(), "more than 100000 messages") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "more than 100000 messages"), "%v", err)
 }
 
 // FuzzRecords: any content that an agent's program puts into a record becomes messages that name their record, and the
@@ -200,9 +194,7 @@ func FuzzRecords(f *testing.F) {
 		c, err := FromRecords(nil, []Exhibit{one, two}, Verification{Outcome: NotProved})
 		if err != nil {
 			var where *Error
-			if !errors.As(err, &where) || where.Reason == "" {
-				t.Fatalf("an error without a place: %v", err)
-			}
+			must.Need(t, errors.As(err, &where) && where.Reason != "", "an error without a place: %v", err)
 			return
 		}
 		for i, m := range c.Messages {
@@ -210,13 +202,11 @@ func FuzzRecords(f *testing.F) {
 				t.Fatalf("message %d: %+v", i+1, m)
 			}
 		}
-		if last := c.Messages[len(c.Messages)-1]; last.Record != two.Digest || c.Messages[0].Head == "" {
-			t.Fatalf("%+v", last)
-		}
+		last := c.Messages[len(c.Messages)-1]
+		must.Need(t, last.Record == two.Digest && c.Messages[0].Head != "", "%+v", last)
 		again := must.Get(Parse(c.Material()))(t)
-		if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
-			t.Fatalf("the evidence does not read back the same: %s", diff)
-		}
+		diff := cmp.Diff(c.Messages, again.Messages)
+		must.Need(t, diff == "" && again.Digest() == c.Digest(), "the evidence does not read back the same: %s", diff)
 	})
 }
 
@@ -264,20 +254,14 @@ func TestTranscript(t *testing.T) {
 				t.Errorf("call %d: %v, %+v", skipped+i+1, act.Lacks, act.Said)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d left out (-want +got)\n%s", skipped, diff)
-		}
+		must.Equal(t, cmp.Diff(want, got), "", skipped)
 		for _, m := range acts[calls[1].Digest].Messages {
-			if m.Role == Tool && (m.CallNumber == 0 || m.ToolName != "search") {
-				t.Errorf("a result does not know its call: %+v", m)
-			}
+			must.Hold(t, m.Role != Tool || m.CallNumber != 0 && m.ToolName == "search", "a result does not know its call: %+v", m)
 		}
 	}
 	tr := NewTranscript()
 	must.Do(t, tr.Take(recordOf(t, calls[1])))
-	if diff := cmp.Diff([]Lack{{"request", Copied}}, tr.Acts()[calls[1].Digest].Lacks); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff([]Lack{{"request", Copied}}, tr.Acts()[calls[1].Digest].Lacks), "")
 }
 
 // An exchangeStep is what the agent calls at once, or what it gets back at once, or words of the user.
@@ -545,28 +529,21 @@ func TestDualControl(t *testing.T) {
 		{Number: 4, Role: Tool, Text: "line", ToolCallID: "c", ToolName: "get_line", CallNumber: 2, CallPlace: 1, AnswersTo: Assistant},
 		{Number: 5, Role: Tool, Text: "airplane mode", ToolCallID: "c", ToolName: "read_settings", CallNumber: 3, CallPlace: 1, AnswersTo: User, Failed: true},
 	}
-	if diff := cmp.Diff(want, c.Messages, cmpopts.IgnoreFields(ToolCall{}, "Args")); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, c.Messages, cmpopts.IgnoreFields(ToolCall{}, "Args")), "")
 	var callers []Role
 	for i := range c.Messages {
 		callers = append(callers, c.Messages[i].Caller())
 	}
-	if diff := cmp.Diff([]Role{"", Assistant, User, Assistant, User}, callers); diff != "" {
-		t.Error(diff)
-	}
-	if len(c.Messages[1].AgentCalls()) != 1 || c.Messages[2].AgentCalls() != nil {
-		t.Error("the user's call counts as the agent's")
-	}
+	must.Equal(t, cmp.Diff([]Role{"", Assistant, User, Assistant, User}, callers), "")
+	must.Hold(t, len(c.Messages[1].AgentCalls()) == 1 && c.Messages[2].AgentCalls() == nil, "the user's call counts as the agent's")
 }
 
 // TestPlainDualControl: chat messages without requestors are read, too.
 func TestPlainDualControl(t *testing.T) {
 	c := must.Get(New([]byte(cardV1), []byte(`[{"role":"assistant","content":"Look."},{"role":"user","tool_calls":[{"id":"u1","type":"function","function":{"name":"look","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"u1","content":"seen"}]`)))(t)
-	if m := c.Message(3); m.Caller() != User || m.CallNumber != 2 {
-		t.Errorf("%+v", m)
-	}
+	m := c.Message(3)
+	must.Hold(t, m.Caller() == User && m.CallNumber == 2, "%+v", m)
 }
 
 func TestSetting(t *testing.T) {
@@ -580,9 +557,8 @@ func TestSetting(t *testing.T) {
 		agent + `,{"role":"user","tool_calls":[{"id":"1","name":"a"}]}`: Dialogue,
 	} {
 		c := must.Get(New([]byte(cardV1), []byte("["+text+"]")))(t)
-		if got := c.Setting(); got != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		got := c.Setting()
+		must.Hold(t, got == want, "%s: got %q, want %q", text, got, want)
 	}
 }
 

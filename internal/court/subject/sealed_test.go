@@ -31,9 +31,7 @@ import (
 func folders(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob("../../../examples/*/conversation.json")
-	if err != nil || len(list) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
+	must.Need(t, err == nil && len(list) != 0, "no examples: %v", err)
 	more := must.Get(filepath.Glob("../../../../shared/cases/*/conversation.json"))(t)
 	list = append(list, more...)
 	for i := range list {
@@ -55,9 +53,7 @@ func marshal(t *testing.T, file interface{ Marshal() ([]byte, error) }) []byte {
 func exhibits(t *testing.T, file []byte, o verify.Options, card []byte) *subject.Case {
 	t.Helper()
 	c, _, err := subject.ReadSealed(bytes.NewReader(file), o, card)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c
 }
 
@@ -89,9 +85,7 @@ func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 				if diff := cmp.Diff(spoken(plain), spoken(c)); diff != "" {
 					t.Fatalf("recorded with the whole history: %v (-conversation +records):\n%s", how, diff)
 				}
-				if c.Recorded.Verification.Outcome != subject.Proved || c.Recorded.Records != len(records) {
-					t.Errorf("%+v", c.Recorded)
-				}
+				must.Hold(t, c.Recorded.Verification.Outcome == subject.Proved && c.Recorded.Records == len(records), "%+v", c.Recorded)
 				if how == jurattest.OnlyNew {
 					continue // the same messages come to the same verdict
 				}
@@ -99,9 +93,7 @@ func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 				if cited := strip(t, c, got); cited != len(findings(want)) {
 					t.Errorf("%d findings name a record, want %d", cited, len(findings(want)))
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("recorded with the whole history: %v: the trial has another result (-conversation +records):\n%s", how, diff)
-				}
+				must.Equal(t, cmp.Diff(want, got), "", how)
 			}
 		})
 	}
@@ -129,9 +121,8 @@ func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
 		Method: jury.FinalJudge, Judge: &panel.JudgeSeat}
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
 		Settings: settings, Jurors: panel.Jurors, Judge: panel.Judge}, c))(t)
-	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
-		t.Errorf("the case file: %s: %+v", r.Outcome, r.Details)
-	}
+	r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+	must.Hold(t, r.Outcome == verify.Proved, "the case file: %s: %+v", r.Outcome, r.Details)
 	return done.Result
 }
 
@@ -182,24 +173,19 @@ func TestRefutedIsNoEvidence(t *testing.T) {
 	h := jurattest.New(t)
 	file := marshal(t, h.Bundle(t, outputs(t, h)...))
 	changed := bytes.Replace(file, []byte("It is cancelled."), []byte("It is cancelles."), 1)
-	if bytes.Equal(changed, file) {
-		t.Fatal("nothing was changed")
-	}
+	must.Need(t, !bytes.Equal(changed, file), "nothing was changed")
 	impostor := jurattest.NewImpostor(t)
 	records := outputs(t, impostor)
 	genuine := outputs(t, h)
 	genuine[0].Signatures = [][]byte{genuine[1].Signatures[0]} // the signature of another record by the same key
 	for name, one := range map[string][]byte{"changed": changed, "signed elsewhere": marshal(t, genuine[0])} {
 		c, report, err := subject.ReadSealed(bytes.NewReader(one), h.Options(t), nil)
-		if !errors.Is(err, subject.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, errors.Is(err, subject.ErrRefuted) && c == nil && report != nil && report.Outcome == verify.Refuted, "%s: %v", name, err)
 	}
 	// Unknown keys refute nothing. The evidence tells the jury about them.
 	c := exhibits(t, marshal(t, impostor.Bundle(t, records...)), h.Options(t), nil)
-	if v := c.Recorded.Verification; v.Outcome != subject.NotProved || !doubted(v, "authentication") {
-		t.Errorf("%+v", v)
-	}
+	v := c.Recorded.Verification
+	must.Hold(t, v.Outcome == subject.NotProved && doubted(v, "authentication"), "%+v", v)
 }
 
 func doubted(v subject.Verification, guarantee string) bool {
@@ -217,15 +203,10 @@ func TestDoubtsAreInTheEvidence(t *testing.T) {
 	file := marshal(t, h.Bundle(t, outputs(t, h)...))
 	proved, doubtful := exhibits(t, file, h.Options(t), nil), exhibits(t, file, verify.Options{}, nil)
 	v := doubtful.Recorded.Verification
-	if v.Outcome != subject.NotProved || v.Trust != "" || !doubted(v, "authentication") || !doubted(v, "time") {
-		t.Errorf("%+v", v)
-	}
-	if w := proved.Recorded.Verification; w.Outcome != subject.Proved || w.Trust == "" || doubted(w, "authentication") || !doubted(w, "non_repudiation") {
-		t.Errorf("%+v", w)
-	}
-	if proved.Digest() == doubtful.Digest() {
-		t.Error("proved and unproved evidence have the same digest")
-	}
+	must.Hold(t, v.Outcome == subject.NotProved && v.Trust == "" && doubted(v, "authentication") && doubted(v, "time"), "%+v", v)
+	w := proved.Recorded.Verification
+	must.Hold(t, w.Outcome == subject.Proved && w.Trust != "" && !doubted(w, "authentication") && doubted(w, "non_repudiation"), "%+v", w)
+	must.Hold(t, proved.Digest() != doubtful.Digest(), "proved and unproved evidence have the same digest")
 	if !strings.Contains(doubtful.Messages[0].Head, "no time is proved") || !strings.Contains(proved.Messages[0].Head, "it existed by ") {
 		t.Errorf("%s\n%s", doubtful.Messages[0].Head, proved.Messages[0].Head)
 	}
@@ -238,9 +219,8 @@ func TestSameEvidenceEachTime(t *testing.T) {
 	file := marshal(t, h.Bundle(t, outputs(t, h)...))
 	now, later := h.Options(t), h.Options(t)
 	now.At, later.At = jurattest.Start.Add(time.Hour), jurattest.Start.AddDate(1, 0, 0)
-	if a, b := exhibits(t, file, now, nil), exhibits(t, file, later, nil); a.Digest() != b.Digest() {
-		t.Error("the same records gave other evidence a year later")
-	}
+	a, b := exhibits(t, file, now, nil), exhibits(t, file, later, nil)
+	must.Hold(t, a.Digest() == b.Digest(), "the same records gave other evidence a year later")
 }
 
 func TestWithheldIsShownAsWithheld(t *testing.T) {
@@ -250,19 +230,14 @@ func TestWithheldIsShownAsWithheld(t *testing.T) {
 	if m := shown.Messages[0]; m.Text != "My PIN is 4711." || m.Role != subject.User {
 		t.Errorf("disclosed: %+v", m)
 	}
-	if _, err := evidence.Withhold(records, []string{"/prompt"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := evidence.Withhold(records, []string{"/prompt"})
+	must.Need(t, err == nil, "%v", err)
 	c := exhibits(t, marshal(t, records[0]), h.Options(t), nil)
 	if m := c.Messages[0]; !strings.HasPrefix(m.Text, "[withheld: /prompt") || !strings.Contains(m.Head, "sealed apart and withheld: /prompt") {
 		t.Errorf("%+v", m)
 	}
-	if bytes.Contains(c.Material(), []byte("4711")) {
-		t.Error("the evidence contains a withheld text")
-	}
-	if c.Messages[1].Text != "Noted." {
-		t.Errorf("%+v", c.Messages)
-	}
+	must.Hold(t, !bytes.Contains(c.Material(), []byte("4711")), "the evidence contains a withheld text")
+	must.Hold(t, c.Messages[1].Text == "Noted.", "%+v", c.Messages)
 }
 
 func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
@@ -283,9 +258,8 @@ func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 		"a poem": {[]byte("roses are red"), verify.ErrNotOurs},
 		"a case": {read(t, "../../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
 	} {
-		if _, _, err := subject.ReadSealed(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
-			t.Errorf("%s: %v, want %v", name, err, one.want)
-		}
+		_, _, err := subject.ReadSealed(bytes.NewReader(one.file), h.Options(t), nil)
+		must.Hold(t, errors.Is(err, one.want), "%s: %v, want %v", name, err, one.want)
 	}
 }
 
@@ -395,9 +369,8 @@ func TestWhatARecorderSawReadsAsTheConversation(t *testing.T) {
 			h := jurattest.New(t)
 			records := watch(t, h, conversation, n%2 == 0)
 			c := exhibits(t, marshal(t, h.Bundle(t, records...)), h.Options(t), card)
-			if v := c.Recorded.Verification; !slices.Contains(v.Proved, "vantage") {
-				t.Errorf("%.500v", v)
-			}
+			v := c.Recorded.Verification
+			must.Hold(t, slices.Contains(v.Proved, "vantage"), "%.500v", v)
 			notes := 0
 			list := slices.DeleteFunc(spoken(c), func(m subject.Message) bool {
 				if m.Role == subject.Recorder {
@@ -408,9 +381,8 @@ func TestWhatARecorderSawReadsAsTheConversation(t *testing.T) {
 			if notes != len(records)/2 { // each first attempt failed
 				t.Errorf("%d notes of the recorder on %d records", notes, len(records))
 			}
-			if diff := cmp.Diff(unnumbered(spoken(plain)), unnumbered(list)); diff != "" {
-				t.Fatalf("(-conversation +records):\n%s", diff)
-			}
+			diff := cmp.Diff(unnumbered(spoken(plain)), unnumbered(list))
+			must.Need(t, diff == "", "(-conversation +records):\n%s", diff)
 			want, got := try(t, jurattest.New(t), plain), try(t, h, c)
 			if cited := strip(t, c, got); cited == 0 && len(findings(want)) > 0 || got.FinalVerdict != want.FinalVerdict {
 				t.Errorf("%v with %d findings that name a record, want %v", got.FinalVerdict, cited, want.FinalVerdict)
@@ -502,9 +474,7 @@ func TestPassage(t *testing.T) {
 				t.Errorf("%s, %s: %q is not found, or not as it stands: %q", tt.name, place, tt.quoted, passage)
 				continue
 			}
-			if passage != want {
-				t.Errorf("%s, %s: %q, want %q", tt.name, place, passage, want)
-			}
+			must.Hold(t, passage == want, "%s, %s: %q, want %q", tt.name, place, passage, want)
 		}
 	}
 }
@@ -513,9 +483,8 @@ func TestPassage(t *testing.T) {
 func TestNoPassage(t *testing.T) {
 	m := subject.Message{Text: "I have not paid Ann 1,200 € for cafés — ask her.", ToolCalls: []subject.ToolCall{{Name: "pay", Arguments: `{"to":"Ann"}`}}}
 	for _, quote := range []string{"I have paid Ann", "i have not paid", "Ann 1.200 €", "cafe", "Ann1,200", "havenot", "ask him", `{"to":"Bob"}`, "paid Ann \u2014 1,200", "", "\u200b", "“”", "her. I", "Аnn" /* Cyrillic */} {
-		if passage, found := m.Passage(quote); found {
-			t.Errorf("%q is found as %q", quote, passage)
-		}
+		passage, found := m.Passage(quote)
+		must.Hold(t, !found, "%q is found as %q", quote, passage)
 	}
 }
 
@@ -525,8 +494,7 @@ func FuzzPassage(f *testing.F) {
 	f.Add(`\ud83d\ude00 e`+"\u0301", "\u00e9")
 	f.Fuzz(func(t *testing.T, text, quote string) {
 		m := subject.Message{Text: strings.ToValidUTF8(text, "?")}
-		if passage, found := m.Passage(strings.ToValidUTF8(quote, "?")); found && !m.Holds(passage) {
-			t.Errorf("%q is no part of %q", passage, m.Text)
-		}
+		passage, found := m.Passage(strings.ToValidUTF8(quote, "?"))
+		must.Hold(t, !found || m.Holds(passage), "%q is no part of %q", passage, m.Text)
 	})
 }

@@ -33,9 +33,8 @@ const (
 func TestCards(t *testing.T) {
 	for card, want := range map[string]Card{cardV1: {Name: "Desk", Description: "Helps.", Version: "2", Organization: "Org", Skills: []Skill{{"Serve", "Serves."}}}, cardV03: {Name: "Desk"}} {
 		want.Text = must.Get(evidence.Canonical([]byte(card)))(t)
-		if diff := cmp.Diff(want, must.Get(New([]byte(card), []byte(hello)))(t).Card); diff != "" {
-			t.Error(diff)
-		}
+		diff := cmp.Diff(want, must.Get(New([]byte(card), []byte(hello)))(t).Card)
+		must.Hold(t, diff == "", "%v", diff)
 	}
 }
 
@@ -69,13 +68,10 @@ func TestConversations(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			c := must.Get(New([]byte(cardV1), []byte(one.text)))(t)
-			if diff := cmp.Diff(one.want, c.Messages, args); diff != "" {
-				t.Error(diff)
-			}
+			diff := cmp.Diff(one.want, c.Messages, args)
+			must.Hold(t, diff == "", "%v", diff)
 			again := must.Get(Parse(c.Material()))(t)
-			if again.Digest() != c.Digest() {
-				t.Error("the evidence changes when it is read again")
-			}
+			must.Hold(t, again.Digest() == c.Digest(), "the evidence changes when it is read again")
 		})
 	}
 }
@@ -83,12 +79,9 @@ func TestConversations(t *testing.T) {
 func TestMaterialDropsNothing(t *testing.T) {
 	c := must.Get(New([]byte(`{"x-vendor":{"deep":[1,2.5,null]},"name":"Desk"}`), []byte(`{"messages":[{"role":"user","content":"Hi","x":true}],"extra":"kept"}`)))(t)
 	want := `{"agentCard":{"name":"Desk","x-vendor":{"deep":[1,2.5,null]}},"conversation":{"extra":"kept","messages":[{"content":"Hi","role":"user","x":true}]}}`
-	if got := string(c.Material()); got != want {
-		t.Errorf("%s", got)
-	}
-	if c.Digest() != evidence.DigestOf([]byte(want)) {
-		t.Error("the digest is not the digest of the material")
-	}
+	got := string(c.Material())
+	must.Hold(t, got == want, "%s", got)
+	must.Hold(t, c.Digest() == evidence.DigestOf([]byte(want)), "the digest is not the digest of the material")
 }
 
 func TestErrorsSayWhereAndWhat(t *testing.T) {
@@ -124,9 +117,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			_, err := New([]byte(one.card), []byte(one.conversation))
 			var where *Error
-			if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
-				t.Errorf("got %v\nwant …%s…", err, one.want)
-			}
+			must.Hold(t, errors.As(err, &where) && strings.Contains(err.Error(), one.want), "got %v\nwant …%s…", err, one.want)
 		})
 	}
 }
@@ -174,9 +165,8 @@ func TestLinesTakeLittleMemory(t *testing.T) {
 func TestParseWantsAConversationAndNoMore(t *testing.T) {
 	for _, text := range []string{`[]`, `{"agentCard":` + cardV1 + `}`, `{"agentCard":` + cardV1 + `,"conversation":` + hello + `,"x":1}`,
 		`{"conversation":` + hello + `,"format":"chat"}`, `{"conversation":` + hello + `,"format":7}`, `{"conversation":` + hello + `,"source":{"kind":7}}`, ``, `{`} {
-		if _, err := Parse([]byte(text)); err == nil {
-			t.Errorf("accepted: %s", text)
-		}
+		_, err := Parse([]byte(text))
+		must.Hold(t, err != nil, "accepted: %s", text)
 	}
 }
 
@@ -193,15 +183,12 @@ func FuzzCase(f *testing.F) {
 		c, err := New(card, conversation)
 		if err != nil {
 			var where *Error
-			if !errors.As(err, &where) || where.Reason == "" || where.Offset < 0 {
-				t.Fatalf("an error without a place: %v", err)
-			}
+			must.Need(t, errors.As(err, &where) && where.Reason != "" && where.Offset >= 0, "an error without a place: %v", err)
 			return
 		}
 		again := must.Get(Parse(c.Material()))(t)
-		if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
-			t.Fatalf("the evidence does not read back the same: %s", diff)
-		}
+		diff := cmp.Diff(c.Messages, again.Messages)
+		must.Need(t, diff == "" && again.Digest() == c.Digest(), "the evidence does not read back the same: %s", diff)
 		for i, m := range c.Messages {
 			if _, _, ok := c.Lines(i + 1); !ok {
 				t.Fatalf("message %d has no lines", i+1)
@@ -235,9 +222,7 @@ func TestSchemas(t *testing.T) {
 	}
 	must.Do(t, json.Unmarshal(ChatSchema, &chat))
 	list := chat.Defs.Message.Properties["role"].Enum
-	if len(list) != 6 {
-		t.Fatalf("roles: %v", list)
-	}
+	must.Need(t, len(list) == 6, "roles: %v", list)
 	for _, role := range list {
 		text := fmt.Sprintf(`[{"role":"assistant","tool_calls":[{"id":"1","name":"f"}]},{"role":%q,"content":"x"}]`, role)
 		if _, err := NewAs(ChatForm, nil, []byte(text)); err != nil {
@@ -284,14 +269,10 @@ var example = regexp.MustCompile("(?ms)^```(jsonl?) (\\w+)\n(.*?)^```")
 func only(t testing.TB, text string, o Options) []*Case {
 	t.Helper()
 	found, err := ReadTranscripts("file", []byte(text), o)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, text)
 	var cases []*Case
 	for _, b := range found {
-		if b.Err() != nil {
-			t.Fatalf("%v\n%s", b.Mistakes, text)
-		}
+		must.Need(t, b.Err() == nil, "%v\n%s", b.Mistakes, text)
 		cases = append(cases, b.Case)
 	}
 	return cases
@@ -315,9 +296,7 @@ func TestExamplesOfThePage(t *testing.T) {
 		sameAgain(t, cases[0])
 	}
 	for _, form := range allForms() {
-		if shown[form] == 0 {
-			t.Errorf("the page has no example of the form %s", form)
-		}
+		must.Hold(t, shown[form] != 0, "the page has no example of the form %s", form)
 	}
 }
 
@@ -419,17 +398,14 @@ func TestTranscriptsAndRecordings(t *testing.T) {
 				c.Response = []byte("{" + response + "}")
 			}
 			p, err := traffic.Project(c)
-			if err != nil || p.Problem != "" {
-				t.Fatalf("%v, %s\n%s", err, p.Problem, request)
-			}
+			must.Need(t, err == nil && p.Problem == "", "%v, %s\n%s", err, p.Problem, request)
 			recorded := &Case{Messages: append(shown(p.Asked), shown(p.Answered)...)}
 			for i := range recorded.Messages {
 				recorded.Messages[i].Number = i + 1
 			}
 			recorded.link()
-			if diff := cmp.Diff(taken(t, form, "{"+transcript+"}").Messages, recorded.Messages, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s\n%s (-transcript +recording):\n%s", transcript, form, diff)
-			}
+			diff := cmp.Diff(taken(t, form, "{"+transcript+"}").Messages, recorded.Messages, cmpopts.EquateEmpty())
+			must.Hold(t, diff == "", "%s\n%s (-transcript +recording):\n%s", transcript, form, diff)
 		}
 	}
 }
@@ -452,9 +428,8 @@ func TestResultsNameTheirCalls(t *testing.T) {
 			}
 			got = append(got, said)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s:\n%s", text, diff)
-		}
+		diff := cmp.Diff(want, got)
+		must.Hold(t, diff == "", "%s:\n%s", text, diff)
 	}
 	c := taken(t, A2AForm, `{"id":"t","history":[{"role":"agent","parts":[{"kind":"data","data":{"name":"f","id":"1","args":{}}}]},
 		{"role":"user","parts":[{"kind":"data","data":{"name":"f","id":"1","response":{"r":1}}}]}]}`)
@@ -463,7 +438,5 @@ func TestResultsNameTheirCalls(t *testing.T) {
 	}
 	_, err := Parse([]byte(`{"conversation":[{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}}]},
 		{"role":"tool","tool_messages":[{"tool_call_id":"c","content":"Done"}],"audio":{"transcript":"hi"}}]}`))
-	if err == nil || !strings.Contains(err.Error(), "a content beside tool_messages") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "a content beside tool_messages"), "%v", err)
 }

@@ -142,9 +142,7 @@ func stored(t *testing.T, folder, id string) (*trial.Trial, [][]byte) {
 	defer i.Close()
 	if id == "" {
 		list, err := trial.ListUnfinished(t.Context(), i.Ledger)
-		if err != nil || len(list) != 1 {
-			t.Fatalf("%v, %v", list, err)
-		}
+		must.Need(t, err == nil && len(list) == 1, "%v, %v", list, err)
 		id = list[0].ID
 	}
 	r := must.Get(trial.Reopen(t.Context(), i.Ledger, id))(t)
@@ -163,9 +161,8 @@ func wantProved(t *testing.T, folder string, records []*evidence.Record) {
 	must.Want(t, i.Vouch(t.Context(), records...), nil)
 	bundle := must.Get(i.Ledger.Prove(t.Context(), records...))(t)
 	trust := must.Get(i.Trust(t.Context()))(t)
-	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
-		t.Errorf("the case file is %s: %+v", report.Outcome, report)
-	}
+	report := verify.Bundle(bundle, verify.Options{Trust: trust})
+	must.Hold(t, report.Outcome == verify.Proved, "the case file is %s: %+v", report.Outcome, report)
 }
 
 func calls(t *testing.T, folder string) map[string]int {
@@ -188,18 +185,12 @@ func TestKilledAtEveryAct(t *testing.T) {
 	for acts := 1; ; acts++ {
 		process, said := run(t, folder, id, acts)
 		err := process.Wait()
-		if !killed(err) {
-			t.Fatalf("act %d: %v: %s", acts, err, said)
-		}
+		must.Need(t, killed(err), "act %d: %v: %s", acts, err, said)
 		r, now := stored(t, folder, id)
 		id = r.ID
-		if len(now) != acts {
-			t.Fatalf("%d acts are sealed, want %d", len(now), acts)
-		}
+		must.Need(t, len(now) == acts, "%d acts are sealed, want %d", len(now), acts)
 		for i := range before {
-			if !bytes.Equal(before[i], now[i]) {
-				t.Errorf("after act %d record %d has changed", acts, i)
-			}
+			must.Hold(t, bytes.Equal(before[i], now[i]), "after act %d record %d has changed", acts, i)
 		}
 		before = now
 		if r.Over {
@@ -209,9 +200,7 @@ func TestKilledAtEveryAct(t *testing.T) {
 			mayRepeat[fmt.Sprintf("%s %s %d", juror, r.State().Phase, r.State().RoundNumber)]++
 		}
 	}
-	if len(before) < 15 {
-		t.Errorf("a trial of only %d acts", len(before))
-	}
+	must.Hold(t, len(before) >= 15, "a trial of only %d acts", len(before))
 	for call, times := range calls(t, folder) {
 		if times > 1+mayRepeat[call] {
 			t.Errorf("%s was asked %d times, but its answer was lost only %d times", call, times, mayRepeat[call])
@@ -235,16 +224,13 @@ func TestTwoProcessesResume(t *testing.T) {
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	_, release, err := i.Locks.Lock(t.Context(), r.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	process, said = run(t, folder, r.ID, -1)
 	if err := process.Wait(); err == nil || !strings.Contains(said.String(), lock.ErrTaken.Error()) {
 		t.Errorf("while another process works on the trial: %v: %s", err, said)
 	}
-	if _, now := stored(t, folder, r.ID); len(now) != 3 {
-		t.Errorf("there are %d acts", len(now))
-	}
+	_, now := stored(t, folder, r.ID)
+	must.Hold(t, len(now) == 3, "there are %d acts", len(now))
 	release()
 
 	first, firstSaid := run(t, folder, r.ID, -1)
@@ -255,20 +241,14 @@ func TestTwoProcessesResume(t *testing.T) {
 	}{{first, firstSaid}, {second, secondSaid}} {
 		err := p.Wait()
 		refused := strings.Contains(p.said.String(), lock.ErrTaken.Error()) || strings.Contains(p.said.String(), trial.ErrMoved.Error())
-		if err != nil && !refused {
-			t.Errorf("%v: %s", err, p.said)
-		}
+		must.Hold(t, err == nil || refused, "%v: %s", err, p.said)
 	}
 	done, _ := stored(t, folder, r.ID)
-	if !done.Over {
-		t.Error("no process finished the trial")
-	}
+	must.Hold(t, done.Over, "no process finished the trial")
 	wantProved(t, folder, done.Records)
 	repeated := 0
 	for _, times := range calls(t, folder) {
 		repeated += times - 1
 	}
-	if repeated > lost {
-		t.Errorf("%d calls were repeated, but only %d answers were lost", repeated, lost)
-	}
+	must.Hold(t, repeated <= lost, "%d calls were repeated, but only %d answers were lost", repeated, lost)
 }

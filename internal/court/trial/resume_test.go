@@ -38,9 +38,7 @@ func brokenOffOf(t *testing.T, h *jurattest.House, config trial.Config, acts int
 		}
 	}
 	partial, err := trial.Run(ctx, config, jurattest.Case(t))
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	must.Need(t, errors.Is(err, context.Canceled), "%v", err)
 	return must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
 }
 
@@ -53,25 +51,16 @@ func TestResume(t *testing.T) {
 		config := scripted(h, jury.FinalJudge)
 		config.OnEvent = func(e trial.Event) { heard = append(heard, e.Head().Seq) }
 		done, err := trial.Resume(t.Context(), config, r.ID, nil)
-		if err != nil {
-			t.Fatalf("after %d acts: %v", acts, err)
-		}
-		if done.ID != r.ID || done.Result.FinalVerdict != jury.SafePass || done.Result.Degraded {
-			t.Errorf("after %d acts: %+v", acts, done.Result)
-		}
+		must.Need(t, err == nil, "after %d acts: %v", acts, err)
+		must.Hold(t, done.ID == r.ID && done.Result.FinalVerdict == jury.SafePass && !done.Result.Degraded, "after %d acts: %+v", acts, done.Result)
 		for i, old := range r.Records {
-			if !cmp.Equal(old.Canonical(), done.Records[i].Canonical()) {
-				t.Errorf("after %d acts: record %d has changed", acts, i)
-			}
+			must.Hold(t, cmp.Equal(old.Canonical(), done.Records[i].Canonical()), "after %d acts: record %d has changed", acts, i)
 		}
-		if !slices.IsSorted(heard) || len(heard) != len(done.Records) || heard[0] != 1 {
-			t.Errorf("after %d acts: heard %v", acts, heard)
-		}
+		must.Hold(t, slices.IsSorted(heard) && len(heard) == len(done.Records) && heard[0] == 1, "after %d acts: heard %v", acts, heard)
 		report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
 		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Order} {
-			if f := report.Of(g); f.Status != verify.Proved {
-				t.Errorf("after %d acts: %s is %s: %s", acts, g, f.Status, f.Reason)
-			}
+			f := report.Of(g)
+			must.Hold(t, f.Status == verify.Proved, "after %d acts: %s is %s: %s", acts, g, f.Status, f.Reason)
 		}
 	}
 }
@@ -105,12 +94,9 @@ func TestResumeByLaterRules(t *testing.T) {
 	r := brokenOffOf(t, h, config, 4)
 	done := must.Get(trial.Resume(t.Context(), offline(h), r.ID, nil))(t)
 	again, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil || !again.Over || again.Settings.Seats[2].Template != earlier || again.Settings.Judge.Template != earlier {
-		t.Errorf("%v, %+v", err, again)
-	}
-	if report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); report.Outcome != verify.Proved {
-		t.Errorf("%s: %+v", report.Outcome, report.Details)
-	}
+	must.Hold(t, err == nil && again.Over && again.Settings.Seats[2].Template == earlier && again.Settings.Judge.Template == earlier, "%v, %+v", err, again)
+	report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+	must.Hold(t, report.Outcome == verify.Proved, "%s: %+v", report.Outcome, report.Details)
 }
 
 // TestResumeOfWhatIsOver: resuming a finished trial asks no juror, seals nothing, and returns the verdict.
@@ -118,15 +104,12 @@ func TestResumeOfWhatIsOver(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)
 	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil || !r.Over {
-		t.Fatalf("%v, %+v", err, r)
-	}
+	must.Need(t, err == nil && r.Over, "%v, %+v", err, r)
 	config := scripted(h, jury.FinalJudge)
 	config.Jurors = slices.Repeat([]jury.Juror{&jurattest.Juror{Err: errors.New("asked again")}}, 3)
 	again := must.Get(trial.Resume(t.Context(), config, r.ID, nil))(t)
-	if diff := cmp.Diff(done.Result, again.Result); diff != "" || len(again.Records) != len(done.Records) {
-		t.Errorf("%d records, %s", len(again.Records), diff)
-	}
+	diff := cmp.Diff(done.Result, again.Result)
+	must.Hold(t, diff == "" && len(again.Records) == len(done.Records), "%d records, %s", len(again.Records), diff)
 }
 
 // TestResumeIsRefused: a trial is not resumed with other settings, while another process works on it, if who
@@ -222,16 +205,12 @@ func TestListUnfinished(t *testing.T) {
 	var got []string
 	for i, u := range list {
 		got = append(got, u.ID)
-		if r := []*trial.Trial{first, second}[i]; u.Acts != len(r.Records) || u.Case != r.Case.Digest() || u.Last.Before(u.Submitted) {
-			t.Errorf("%+v", u)
-		}
+		r := []*trial.Trial{first, second}[i]
+		must.Hold(t, u.Acts == len(r.Records) && u.Case == r.Case.Digest() && !u.Last.Before(u.Submitted), "%+v", u)
 	}
-	if !slices.Equal(got, []string{first.ID, second.ID}) {
-		t.Errorf("%v, want %s and %s", got, first.ID, second.ID)
-	}
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first.ID, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Hold(t, slices.Equal(got, []string{first.ID, second.ID}), "%v, want %s and %s", got, first.ID, second.ID)
+	_, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first.ID, nil)
+	must.Need(t, err == nil, "%v", err)
 	if list = must.Get(trial.ListUnfinished(t.Context(), h.Ledger))(t); len(list) != 1 || list[0].ID != second.ID {
 		t.Errorf("%v", list)
 	}
@@ -342,9 +321,7 @@ func wantWhole(t *testing.T, h *jurattest.House, id string) {
 	t.Helper()
 	chain := must.Get(h.Ledger.Chain(t.Context(), id))(t)
 	result, err := resultOf(chain)
-	if err != nil || len(chain) != 15 || result.Degraded {
-		t.Errorf("%v, %d acts", err, len(chain))
-	}
+	must.Hold(t, err == nil && len(chain) == 15 && !result.Degraded, "%v, %d acts", err, len(chain))
 }
 
 // TestResumeKeepsTheRoundsOfRules: a panel of rules that holds no rounds by now continues a trial that was opened with
@@ -361,7 +338,5 @@ func TestResumeKeepsTheRoundsOfRules(t *testing.T) {
 	now = offline(h)
 	now.Settings.MaxRounds = 0
 	done, err := trial.Resume(t.Context(), now, r.ID, nil)
-	if err != nil || done.Result.TotalRounds == 0 {
-		t.Fatalf("%v, %+v", err, done)
-	}
+	must.Need(t, err == nil && done.Result.TotalRounds != 0, "%v, %+v", err, done)
 }

@@ -42,18 +42,14 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 		events := must.Get(projector.Add(r))(t)
 		later = append(later, events...)
 	}
-	if diff := cmp.Diff(live, later, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })); diff != "" {
-		t.Errorf("live and later events differ:\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(live, later, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })), "")
 	for i, e := range live {
 		if e.Head().Seq != int64(i+1) || e.Head().SubmissionID != done.ID || e.Head().At.IsZero() || e.Head().Type == "" {
 			t.Errorf("event %d has the head %+v", i, e.Head())
 		}
 	}
 	again := must.Get(resultOf(stored))(t)
-	if diff := cmp.Diff(done.Result, again); diff != "" {
-		t.Errorf("the result from stored records differs:\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(done.Result, again), "")
 }
 
 // TestSourceEvents compares the members of the three events of the source document, name by name.
@@ -85,13 +81,10 @@ func TestSourceEvents(t *testing.T) {
 			t.Errorf("%s has members that the source document does not have: %v", e.Head().Type, members)
 		}
 	}
-	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := trial.Run(t.Context(), config, jurattest.Case(t))
+	must.Need(t, err == nil, "%v", err)
 	for name := range want {
-		if seen[name] == 0 {
-			t.Errorf("there was no %s", name)
-		}
+		must.Hold(t, seen[name] != 0, "there was no %s", name)
 	}
 }
 
@@ -106,17 +99,15 @@ func TestStatementTellsTheCurrentPosition(t *testing.T) {
 			got[s.Juror] = []any{s.PositionChanged, s.NewVerdict, s.NewScore}
 		}
 	}
-	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := trial.Run(t.Context(), config, jurattest.Case(t))
+	must.Need(t, err == nil, "%v", err)
 	want := map[string][]any{
 		"juror-a": {false, jury.SafePass, jurattest.Opine(jury.SafePass, 90).TotalScore},
 		"juror-b": {true, jury.SafePass, jurattest.Opine(jury.SafePass, 80).TotalScore},
 		"juror-c": {false, jury.SafePass, jurattest.Opine(jury.SafePass, 80).TotalScore},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, diff == "", "want -, got +:\n%s", diff)
 }
 
 // TestCancelledTrial: the sealed acts stay, no act follows, and there is no result.
@@ -167,13 +158,9 @@ func TestNoRecordNoAct(t *testing.T) {
 		config := scripted(h, jury.FinalJudge)
 		config.Keys = noKey{h.Keys, role}
 		done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-		if !errors.Is(err, errLost) || done.Result != nil {
-			t.Errorf("without the key of the %s: %v, %+v", role, err, done)
-		}
+		must.Hold(t, errors.Is(err, errLost) && done.Result == nil, "without the key of the %s: %v, %+v", role, err, done)
 		for _, r := range done.Records {
-			if r.Payload.Role() == role {
-				t.Errorf("%s acted without a key", role)
-			}
+			must.Hold(t, r.Payload.Role() != role, "%s acted without a key", role)
 		}
 	}
 }
@@ -183,16 +170,13 @@ func TestAbsentJurorsDegradeATrial(t *testing.T) {
 	config := scripted(h, jury.MajorityVote)
 	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
 	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
-	if !done.Result.Degraded || done.Result.Inconclusive || done.Result.FinalVerdict != jury.SafePass || len(done.Result.Absences) == 0 {
-		t.Errorf("one of three absent: %+v", done.Result)
-	}
+	must.Hold(t, done.Result.Degraded && !done.Result.Inconclusive && done.Result.FinalVerdict == jury.SafePass && len(done.Result.Absences) != 0,
+		"one of three absent: %+v", done.Result)
 	config = scripted(h, jury.FinalJudge)
 	config.Jurors[0] = &jurattest.Juror{Err: jury.ErrBlocked}
 	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
 	done = must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
-	if !done.Result.Inconclusive || done.Result.FinalVerdict != jury.NeedsReview {
-		t.Errorf("with one valid vote of three: %+v", done.Result)
-	}
+	must.Hold(t, done.Result.Inconclusive && done.Result.FinalVerdict == jury.NeedsReview, "with one valid vote of three: %+v", done.Result)
 }
 
 func resultOf(chain []*evidence.Record) (*jury.Result, error) {
@@ -235,9 +219,7 @@ func TestMetadataIsSealed(t *testing.T) {
 			t.Errorf("%s: %s", r.Payload.ActionType, got)
 		}
 	}
-	if told[evidence.Evaluation] != 1 || told[evidence.Absence] != 1 || len(told) != 2 {
-		t.Errorf("%v", told)
-	}
+	must.Hold(t, told[evidence.Evaluation] == 1 && told[evidence.Absence] == 1 && len(told) == 2, "%v", told)
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}
@@ -253,12 +235,8 @@ func TestNoRecordIsMadeUp(t *testing.T) {
 	config.Jurors[0] = &jurattest.Juror{Opinion: liar}
 	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	found := done.Result.Phase1Evaluations[0].Findings
-	if len(found) != 1 || found[0].Record != (evidence.Digest{}) {
-		t.Errorf("%+v", found)
-	}
-	if liar.Findings[0].Record == (evidence.Digest{}) {
-		t.Error("the juror's own findings were changed")
-	}
+	must.Hold(t, len(found) == 1 && found[0].Record == (evidence.Digest{}), "%+v", found)
+	must.Hold(t, liar.Findings[0].Record != (evidence.Digest{}), "the juror's own findings were changed")
 }
 
 // TestAdjourn stops a trial at every event before its last phase. Every juror who was asked by then answers and is
@@ -275,17 +253,13 @@ func TestAdjourn(t *testing.T) {
 			}
 		}
 		left, err := trial.Run(t.Context(), config, jurattest.Case(t))
-		if !errors.Is(err, trial.ErrAdjourned) || left.Result != nil {
-			t.Fatalf("told at event %d: %v, %+v", stop, err, left)
-		}
+		must.Need(t, errors.Is(err, trial.ErrAdjourned) && left.Result == nil, "told at event %d: %v, %+v", stop, err, left)
 		r := must.Get(trial.Reopen(t.Context(), h.Ledger, left.ID))(t)
 		if len(r.Waiting()) > 0 || len(r.Records) < int(stop) {
 			t.Errorf("stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.Waiting(), len(r.Records))
 		}
 		done, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil)
-		if err != nil || done.Result.FinalVerdict != jury.SafePass || done.Result.Degraded {
-			t.Errorf("told at event %d: %v, %+v", stop, err, done)
-		}
+		must.Hold(t, err == nil && done.Result.FinalVerdict == jury.SafePass && !done.Result.Degraded, "told at event %d: %v, %+v", stop, err, done)
 	}
 }
 
@@ -295,13 +269,9 @@ func TestSubmit(t *testing.T) {
 	config := scripted(h, jury.FinalJudge)
 	id := must.Get(trial.Submit(t.Context(), config, jurattest.Case(t)))(t)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
-	if err != nil || len(r.Records) != 1 || r.Settings != nil {
-		t.Fatalf("%v, %+v", err, r)
-	}
+	must.Need(t, err == nil && len(r.Records) == 1 && r.Settings == nil, "%v, %+v", err, r)
 	done, err := trial.Resume(t.Context(), config, r.ID, nil)
-	if err != nil || done.ID != id || done.Result.FinalVerdict != jury.SafePass {
-		t.Fatalf("%v, %+v", err, done)
-	}
+	must.Need(t, err == nil && done.ID == id && done.Result.FinalVerdict == jury.SafePass, "%v, %+v", err, done)
 	config.Settings.MaxRounds = -1
 	size := must.Get(h.Ledger.Size(t.Context()))(t)
 	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err == nil || must.Get(h.Ledger.Size(t.Context()))(t) != size {
@@ -358,13 +328,9 @@ func TestVotes(t *testing.T) {
 		}
 		return list
 	}
-	if diff := cmp.Diff([]jury.Position{jury.SafePass, jury.UnsafeFail, jury.SafePass}, positions(votes.AfterPhase1)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff([]jury.Position{jury.SafePass, jury.UnsafeFail, jury.SafePass}, positions(votes.AfterPhase1)), "")
 	agreed := []jury.Position{jury.SafePass, jury.SafePass, jury.SafePass}
-	if diff := cmp.Diff(agreed, positions(votes.AfterDiscussion)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(agreed, positions(votes.AfterDiscussion)), "")
 	if votes.AfterPhase1.Verdict != done.Result.Phase1Verdict || votes.AfterDiscussion.Verdict != done.Result.DiscussionVerdict ||
 		votes.Final.Verdict != done.Result.FinalVerdict || !cmp.Equal(votes.Final.Votes, done.Result.Phase3Judgment.Votes) {
 		t.Errorf("%+v", votes)
@@ -389,9 +355,7 @@ func TestVotes(t *testing.T) {
 func votesOf(t *testing.T, records []*evidence.Record) *jury.Votes {
 	t.Helper()
 	v, err := trial.ViewOf(nil, records)
-	if err != nil || v.Broken != "" {
-		t.Fatal(err, v.Broken)
-	}
+	must.Need(t, err == nil && v.Broken == "", "%v %v", err, v.Broken)
 	return &v.Votes
 }
 
@@ -404,13 +368,9 @@ func TestDecisionsAreNoActs(t *testing.T) {
 		ApprovalStatus: evidence.Approved, ChainID: done.ID, PreviousRecord: judgment.Digest,
 		ChainPosition: judgment.Payload.ChainPosition + 1, Timestamp: evidence.FormatTime(h.Now())})
 	chain, err := h.Ledger.Chain(t.Context(), done.ID)
-	if err != nil || len(chain) != len(done.Records)+1 {
-		t.Fatalf("%v, %d records", err, len(chain))
-	}
+	must.Need(t, err == nil && len(chain) == len(done.Records)+1, "%v, %d records", err, len(chain))
 	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil || !r.Over || len(r.Records) != len(done.Records) {
-		t.Fatalf("%v, %+v", err, r)
-	}
+	must.Need(t, err == nil && r.Over && len(r.Records) == len(done.Records), "%v, %+v", err, r)
 	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
 		t.Error(err)
 	}

@@ -30,18 +30,15 @@ import (
 // TestEveryActionType: the read model uses every type of act of a trial, what people do with a verdict, and no other.
 func TestEveryActionType(t *testing.T) {
 	types := evidence.ActionTypes()
-	if len(types) < 20 {
-		t.Fatalf("only %d action types", len(types))
-	}
+	must.Need(t, len(types) >= 20, "only %d action types", len(types))
 	for _, action := range types {
 		if want := action.InTrial() || action == evidence.HumanReview || action == evidence.Delivery; trial.Folds(action) != want {
 			t.Errorf("%s is used: %t, want %t", action, !want, want)
 		}
 	}
 	v := trial.NewView(nil)
-	if _, err := v.Add(&evidence.Record{Payload: evidence.Payload{RecordID: "r", ActionType: "something_new"}}); err == nil || v.Records != 0 {
-		t.Error("Add accepted a record of an unknown type")
-	}
+	_, err := v.Add(&evidence.Record{Payload: evidence.Payload{RecordID: "r", ActionType: "something_new"}})
+	must.Hold(t, err != nil && v.Records == 0, "Add accepted a record of an unknown type")
 }
 
 // trialsIn returns the chains of trials in the case files that match.
@@ -75,25 +72,20 @@ func TestViewAgreesWithTheVerifier(t *testing.T) {
 	for name, chain := range trialsIn(t, "testdata/*.jurat") {
 		chains[name] = chain
 	}
-	if len(chains) < 50 {
-		t.Fatalf("only %d trials", len(chains))
-	}
+	must.Need(t, len(chains) >= 50, "only %d trials", len(chains))
 	broken := 0
 	for name, chain := range chains {
 		v := trial.NewView(nil)
 		var acts []jury.Act
 		for i, r := range chain {
 			if _, err := v.Add(r); err != nil {
-				if _, unread := jury.ReadAct(r); unread == nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				_, unread := jury.ReadAct(r)
+				must.Hold(t, unread != nil, "%s: %v", name, err)
 				break
 			}
 			if r.Payload.ActionType.InTrial() {
 				act, err := jury.ReadAct(r)
-				if err != nil {
-					t.Errorf("%s: record %d: %v", name, i, err)
-				}
+				must.Hold(t, err == nil, "%s: record %d: %v", name, i, err)
 				acts = append(acts, act)
 			}
 			agrees(t, name, v, acts, chain[:i+1])
@@ -102,21 +94,15 @@ func TestViewAgreesWithTheVerifier(t *testing.T) {
 			broken++
 		}
 	}
-	if broken < 10 {
-		t.Errorf("only %d of %d trials are broken", broken, len(chains))
-	}
+	must.Hold(t, broken >= 10, "only %d of %d trials are broken", broken, len(chains))
 }
 
 func agrees(t *testing.T, name string, v *trial.View, acts []jury.Act, chain []*evidence.Record) {
 	t.Helper()
 	state, err := jury.Replay(evidence.Digest{}, acts)
-	if err != nil && err.Error() != v.Broken || err == nil && v.Broken != "" {
-		t.Errorf("%s, %d records: %q, want %v", name, len(chain), v.Broken, err)
-	}
+	must.Hold(t, (err == nil || err.Error() == v.Broken) && (err != nil || v.Broken == ""), "%s, %d records: %q, want %v", name, len(chain), v.Broken, err)
 	digests := cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })
-	if diff := cmp.Diff(state, v.State(), digests); diff != "" {
-		t.Errorf("%s, %d records (-want +got):\n%s", name, len(chain), diff)
-	}
+	must.Equal(t, cmp.Diff(state, v.State(), digests), "", name, len(chain))
 	outcome, err := jury.OutcomeOf(chain)
 	if diff := cmp.Diff(outcome, v.Outcome); err != nil || diff != "" {
 		t.Errorf("%s, %d records: %v, outcome (-want +got):\n%s", name, len(chain), err, diff)
@@ -190,9 +176,7 @@ func TestListsAgree(t *testing.T) {
 		before = now
 	}
 	list, more, err := followed.Before("", 10, nil)
-	if err != nil || more || len(list) != 3 {
-		t.Fatalf("%d trials, %v, %v", len(list), more, err)
-	}
+	must.Need(t, err == nil && !more && len(list) == 3, "%d trials, %v, %v", len(list), more, err)
 	for _, s := range list {
 		v := must.Get(trial.ViewOf(nil, must.Get(h.Ledger.Chain(t.Context(), s.ID))(t)))(t)
 		sameLists(t, s.ID+": from records (-) and from briefs", []trial.Summary{v.Summary}, []trial.Summary{s})
@@ -208,9 +192,8 @@ func sameLists(t *testing.T, what string, want, got []trial.Summary) {
 		}
 		return taken
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(trial.Summary{})) + cmp.Diff(taken(want), taken(got)); diff != "" {
-		t.Errorf("%s (+):\n%s", what, diff)
-	}
+	diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(trial.Summary{})) + cmp.Diff(taken(want), taken(got))
+	must.Hold(t, diff == "", "%s (+):\n%s", what, diff)
 }
 
 var update = flag.Bool("update", false, "write the golden case files anew")
@@ -246,9 +229,8 @@ func goldenCase(t *testing.T, example string) []byte {
 		h := jurattest.New(t)
 		done := must.Get(trial.Run(t.Context(), offline(h), on))(t)
 		b := h.Bundle(t, done.Records...)
-		if r := verify.Bundle(b, h.Options(t)); r.Outcome != verify.Proved {
-			t.Errorf("%s: %+v", r.Outcome, r.Details)
-		}
+		r := verify.Bundle(b, h.Options(t))
+		must.Hold(t, r.Outcome == verify.Proved, "%s: %+v", r.Outcome, r.Details)
 		file = must.Get(b.Marshal())(t)
 	})
 	return file
@@ -264,12 +246,9 @@ func TestGoldenCaseFiles(t *testing.T) {
 			must.Do(t, os.WriteFile(golden, got, 0o644))
 		}
 		want := must.Get(os.ReadFile(golden))(t)
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s: the case file differs from %s; if that is on purpose, run with -update", example, golden)
-		}
-		if again := goldenCase(t, example); !bytes.Equal(again, got) {
-			t.Errorf("%s: a second trial gave another case file", example)
-		}
+		must.Hold(t, bytes.Equal(got, want), "%s: the case file differs from %s; if that is on purpose, run with -update", example, golden)
+		again := goldenCase(t, example)
+		must.Hold(t, bytes.Equal(again, got), "%s: a second trial gave another case file", example)
 	}
 }
 

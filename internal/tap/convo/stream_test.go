@@ -30,9 +30,8 @@ func TestStreamsRefuse(t *testing.T) {
 		{"generate", "data: {\"candidates\":[{\"index\":88888}]}\n\n", "out of range"},
 		{"generate", "data: nothing\n\n", "does not follow the vendor's protocol"},
 	} {
-		if _, err := readers[tt.name]([]byte(tt.stream)); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %s", tt.stream, err, tt.want)
-		}
+		_, err := readers[tt.name]([]byte(tt.stream))
+		must.Hold(t, err != nil && strings.Contains(err.Error(), tt.want), "%s: %v, want %s", tt.stream, err, tt.want)
 	}
 }
 
@@ -48,9 +47,7 @@ func TestStreamsEnd(t *testing.T) {
 		{"responses", `{"type":"response.output_text.delta","delta":"So."}`, false}, {"generate", `{"candidates":[{"content":{"parts":[]}}]}`, false},
 	} {
 		_, err := readers[tt.name]([]byte("data: " + tt.stream + "\n\n"))
-		if !errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrUnended) != tt.unended {
-			t.Errorf("%s: %v", tt.stream, err)
-		}
+		must.Hold(t, errors.Is(err, convo.ErrCut) && errors.Is(err, convo.ErrUnended) == tt.unended, "%s: %v", tt.stream, err)
 	}
 }
 
@@ -73,9 +70,8 @@ func pieces(paths ...string) string {
 // TestPartialArguments: values are where their paths say, and elements without a piece are empty objects.
 func TestPartialArguments(t *testing.T) {
 	a := must.Get(convo.ReadGenerateStream([]byte(pieces("$.b[2]['c d'][1]", "$.b[0]", "$.a", "$.a") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n")))(t)
-	if got, want := argsOf(t, a), `{"a":"xx","b":["x",{},{"c d":[{},"x"]}]}`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	got, want := argsOf(t, a), `{"a":"xx","b":["x",{},{"c d":[{},"x"]}]}`
+	must.Hold(t, got == want, "%s, want %s", got, want)
 }
 
 // TestPartialArgumentsAreBounded: paths that ask for many values take no memory out of proportion, and an error says that some are left out.
@@ -90,12 +86,9 @@ func TestPartialArgumentsAreBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		a, err := convo.ReadGenerateStream([]byte(stream))
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), "more than 65536 values: the others are left out") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if args := argsOf(t, a); !strings.Contains(args, `[{},{},{},{},{},{},{},{},"x"]`) {
-			t.Errorf("%s: what came before is lost: %.200s", name, args)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "more than 65536 values: the others are left out"), "%s: %v", name, err)
+		args := argsOf(t, a)
+		must.Hold(t, strings.Contains(args, `[{},{},{},{},{},{},{},{},"x"]`), "%s: what came before is lost: %.200s", name, args)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 50*uint64(len(stream)) {
 			t.Errorf("%s: %d kB take %d MB", name, len(stream)/1000, used/1e6)
 		}
@@ -106,8 +99,7 @@ func TestPartialArgumentsAreBounded(t *testing.T) {
 func TestLongPath(t *testing.T) {
 	for length, refused := range map[int]bool{4000: false, 5000: true} {
 		_, err := convo.ReadGenerateStream([]byte(pieces("$['"+strings.Repeat("a", length)+"']") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"))
-		if got := err != nil && strings.Contains(err.Error(), "longer than 4096 bytes"); got != refused {
-			t.Errorf("%d: %v", length, err)
-		}
+		got := err != nil && strings.Contains(err.Error(), "longer than 4096 bytes")
+		must.Hold(t, got == refused, "%d: %v", length, err)
 	}
 }

@@ -24,16 +24,14 @@ func TestErrorNamesThePlace(t *testing.T) {
 		{list.Members[1], "f.json:2:16: at /a~1b~0c/1 (byte 17): bad"},
 		{list.Members[2].Members[0], "f.json:3:11: at /a~1b~0c/2/x (byte 37): bad"},
 	} {
-		if got := c.n.Errorf("bad").Error(); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
-		}
+		got := c.n.Errorf("bad").Error()
+		must.Hold(t, got == c.want, "%s, want %s", got, c.want)
 		if at := root.At(c.n.Offset); at != c.n {
 			t.Errorf("at byte %d stands %s", c.n.Offset, at.Pointer())
 		}
 	}
-	if from, to := list.Lines(); from != 2 || to != 3 {
-		t.Errorf("lines %d to %d", from, to)
-	}
+	from, to := list.Lines()
+	must.Hold(t, from == 2 && to == 3, "lines %d to %d", from, to)
 }
 
 func TestWithoutACanonicalFormIsRefused(t *testing.T) {
@@ -45,9 +43,7 @@ func TestWithoutACanonicalFormIsRefused(t *testing.T) {
 	} {
 		_, err := Parse("f.json", []byte(text))
 		var at *Error
-		if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%.20q: %v, want %s", text, err, want)
-		}
+		must.Hold(t, errors.As(err, &at) && strings.HasPrefix(err.Error(), want), "%.20q: %v, want %s", text, err, want)
 	}
 }
 
@@ -57,18 +53,11 @@ func TestPutTogether(t *testing.T) {
 	one := must.Get(d.Parse(0, 7, "/0"))(t)
 	two := must.Get(d.Parse(8, 14, "/1"))(t)
 	whole := d.Object(d.Whole(), Member{"one", one}, Member{"two", two})
-	if got := string(whole.Raw()); got != `{"one":{"a":1},"two":[true]}` {
-		t.Error(got)
-	}
-	if got := two.Members[0].Errorf("bad").Error(); got != "f.jsonl:2:2: at /two/0 (byte 9): bad" {
-		t.Error(got)
-	}
-	if got := string(d.List([]*Node{one, two}).Raw()); got != `[{"a":1},[true]]` {
-		t.Error(got)
-	}
-	if _, err := d.Parse(8, 13, "/1"); err == nil || !strings.HasPrefix(err.Error(), "f.jsonl:2:") {
-		t.Errorf("a value that does not end: %v", err)
-	}
+	must.Equal(t, string(whole.Raw()), `{"one":{"a":1},"two":[true]}`)
+	must.Equal(t, two.Members[0].Errorf("bad").Error(), "f.jsonl:2:2: at /two/0 (byte 9): bad")
+	must.Equal(t, string(d.List([]*Node{one, two}).Raw()), `[{"a":1},[true]]`)
+	_, err := d.Parse(8, 13, "/1")
+	must.Hold(t, err != nil && strings.HasPrefix(err.Error(), "f.jsonl:2:"), "a value that does not end: %v", err)
 }
 
 // TestLookIsBounded: an object with many more members than a file of conversations has is not looked through to its end.
@@ -79,9 +68,8 @@ func TestLookIsBounded(t *testing.T) {
 			fmt.Fprintf(&object, `"%d":1,`, n)
 		}
 		text := "{" + object.String() + `"last":2}`
-		if _, err := NewDocument("f.json", []byte(text)).Look(0, int64(len(text)), "", 10); (err != nil) != refused {
-			t.Errorf("%d members: %v", members, err)
-		}
+		_, err := NewDocument("f.json", []byte(text)).Look(0, int64(len(text)), "", 10)
+		must.Hold(t, (err != nil) == refused, "%d members: %v", members, err)
 	}
 }
 
@@ -128,9 +116,8 @@ func TestOtherPrices(t *testing.T) {
 		`{"promptTokenCount":9,"candidatesTokenCount":5,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4},{"modality":"AUDIO","tokenCount":5}]}`:                                              {Input: 9, Output: 5, OtherPrice: true},
 		`{"promptTokenCount":9,"candidatesTokenCount":5,"promptTokensDetails":[{"modality":"TEXT","tokenCount":9}]}`:                                                                                  {Input: 9, Output: 5},
 	} {
-		if got, known := ReadUsage(jsontext.Value(reported)); !known || got != want {
-			t.Errorf("%s: %+v", reported, got)
-		}
+		got, known := ReadUsage(jsontext.Value(reported))
+		must.Hold(t, known && got == want, "%s: %+v", reported, got)
 	}
 }
 
@@ -138,7 +125,6 @@ func TestOtherPrices(t *testing.T) {
 func TestLenientErrors(t *testing.T) {
 	n := must.Get(ReadLenient([]byte("[\n\n\"ten million letters\", 0]")))(t)
 	var mistake *Error
-	if err := n.Members[1].Errorf("no part"); !errors.As(err, &mistake) || mistake.Line != 0 || mistake.Column != 0 || mistake.Pointer != "/1" {
-		t.Errorf("%+v", err)
-	}
+	err := n.Members[1].Errorf("no part")
+	must.Hold(t, errors.As(err, &mistake) && mistake.Line == 0 && mistake.Column == 0 && mistake.Pointer == "/1", "%+v", err)
 }

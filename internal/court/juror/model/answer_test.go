@@ -72,13 +72,11 @@ func TestEveryFlawIsAskedAgain(t *testing.T) {
 		m := says(bad)
 		_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "juror-gpt", c)))
 		effort := effortOf(t, origin)
-		if !errors.Is(err, jury.ErrInvalid) || !strings.HasPrefix(err.Error(), "asked 3 times: ") || len(m.asked) != 3 || len(effort.Attempts) != 3 {
-			t.Errorf("%s: %v after %d calls", one.name, err, len(m.asked))
-		}
+		must.Hold(t, errors.Is(err, jury.ErrInvalid) && strings.HasPrefix(err.Error(), "asked 3 times: ") && len(m.asked) == 3 && len(effort.Attempts) == 3,
+			"%s: %v after %d calls", one.name, err, len(m.asked))
 		for i, a := range effort.Attempts {
-			if !strings.Contains(a.Problem, one.problem) || a.Answer == "" || a.Cost == 0 || a.Latency == 0 || a.InputTokens != 1000 || a.OutputTokens != 100 {
-				t.Errorf("%s: attempt %d: %+v, want %q", one.name, i, a, one.problem)
-			}
+			must.Hold(t, strings.Contains(a.Problem, one.problem) && a.Answer != "" && a.Cost != 0 && a.Latency != 0 && a.InputTokens == 1000 && a.OutputTokens == 100,
+				"%s: attempt %d: %+v, want %q", one.name, i, a, one.problem)
 		}
 		told := m.asked[2].Messages
 		if len(told) != 5 || !told[1].ByModel || told[2].ByModel || !strings.Contains(told[2].Text, effort.Attempts[0].Problem) || told[1].Text != effort.Attempts[0].Answer {
@@ -86,9 +84,7 @@ func TestEveryFlawIsAskedAgain(t *testing.T) {
 		}
 		m = says(bad, bad, text(t, good))
 		o, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "juror-gpt", c)))
-		if err != nil || o.TotalScore != 80 || len(o.Findings) != 1 || o.Findings[0].Unfounded {
-			t.Errorf("%s, then a good one: %+v, %v", one.name, o, err)
-		}
+		must.Hold(t, err == nil && o.TotalScore == 80 && len(o.Findings) == 1 && !o.Findings[0].Unfounded, "%s, then a good one: %+v, %v", one.name, o, err)
 		if effort := effortOf(t, origin); len(effort.Attempts) != 3 || effort.Attempts[2].Problem != "" || effort.Attempts[2].Answer != "" || origin.Model != "model-1" || origin.ModelVersion != "fp" {
 			t.Errorf("%s, then a good one: %+v, %+v", one.name, origin, effort)
 		}
@@ -108,9 +104,8 @@ func TestFlawsOfARound(t *testing.T) {
 	} {
 		m := says(text(t, bad))
 		_, origin, err := speechOf(seat(t, m).Answer(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c)))
-		if !errors.Is(err, jury.ErrInvalid) || !strings.Contains(effortOf(t, origin).Attempts[0].Problem, problem) || len(m.asked) != 3 {
-			t.Errorf("%s: %v", problem, err)
-		}
+		must.Hold(t, errors.Is(err, jury.ErrInvalid) && strings.Contains(effortOf(t, origin).Attempts[0].Problem, problem) && len(m.asked) == 3,
+			"%s: %v", problem, err)
 	}
 }
 
@@ -143,9 +138,8 @@ func TestPositionsAreNotBoundToTotals(t *testing.T) {
 				}
 				m := says(text(t, answer))
 				got, origin, err := ask(seat(t, m))
-				if err != nil || got != p || len(m.asked) != 1 || effortOf(t, origin).Attempts[0].Problem != "" {
-					t.Errorf("%s, %s with %d: %s after %d calls, %v", phase, p, total, got, len(m.asked), err)
-				}
+				must.Hold(t, err == nil && got == p && len(m.asked) == 1 && effortOf(t, origin).Attempts[0].Problem == "",
+					"%s, %s with %d: %s after %d calls, %v", phase, p, total, got, len(m.asked), err)
 			}
 		}
 	}
@@ -159,9 +153,8 @@ func TestPromptsDoNotBindPositionsToTotals(t *testing.T) {
 			b.Rubric[i].Veto = 0 // an axis's own floor is the rubric's, and told
 		}
 		q := must.Get(Prompt(b))(t)
-		if found := regexp.MustCompile(`\b(70|40|69)\b|bound to`).FindString(q.System); found != "" || !strings.Contains(q.System, "does not follow from the axes") {
-			t.Errorf("%s: %q in\n%s", b.Phase, found, q.System)
-		}
+		found := regexp.MustCompile(`\b(70|40|69)\b|bound to`).FindString(q.System)
+		must.Hold(t, found == "" && strings.Contains(q.System, "does not follow from the axes"), "%s: %q in\n%s", b.Phase, found, q.System)
 	}
 }
 
@@ -191,12 +184,8 @@ func TestUpdatedWhenAnythingChanged(t *testing.T) {
 		b := discussing(t, "juror-gpt", jury.Discussion, c)
 		b.Last = tt.last
 		speech, _, err := speechOf(seat(t, says(text(t, tt.said))).Answer(t.Context(), b))
-		if err != nil || (speech.Updated != nil) != tt.updated {
-			t.Errorf("%s: %+v, %v", name, speech, err)
-		}
-		if speech.Statement != "I have read it again." || string(speech.Position) != tt.said["position"] {
-			t.Errorf("%s: %+v", name, speech)
-		}
+		must.Hold(t, err == nil && (speech.Updated != nil) == tt.updated, "%s: %+v, %v", name, speech, err)
+		must.Hold(t, speech.Statement == "I have read it again." && string(speech.Position) == tt.said["position"], "%s: %+v", name, speech)
 	}
 }
 
@@ -231,12 +220,9 @@ func TestQuotations(t *testing.T) {
 			tt.as = tt.quote
 		}
 		o, _, err := opinionOf(seat(t, says(text(t, opinion(jury.SafePass, 80, finding(tt.message, tt.quote))))).Answer(t.Context(), seated(t, "x", c)))
-		if err != nil || len(o.Findings) != 1 {
-			t.Fatalf("%+v: %+v, %v", tt, o, err)
-		}
-		if f := o.Findings[0]; f.Quote != tt.as || f.Unfounded != tt.notFounded {
-			t.Errorf("%d, %q: %+v", tt.message, tt.quote, f)
-		}
+		must.Need(t, err == nil && len(o.Findings) == 1, "%+v: %+v, %v", tt, o, err)
+		f := o.Findings[0]
+		must.Hold(t, f.Quote == tt.as && f.Unfounded == tt.notFounded, "%d, %q: %+v", tt.message, tt.quote, f)
 	}
 }
 
@@ -269,9 +255,8 @@ func TestPositionsThatRestOnNothing(t *testing.T) {
 		for _, f := range o.Findings {
 			marks = append(marks, f.Unfounded)
 		}
-		if !errors.Is(err, tt.err) || len(m.asked) != tt.calls || fmt.Sprint(marks) != fmt.Sprint(tt.unfounded) {
-			t.Errorf("%s: %+v, %v after %d calls", name, o, err, len(m.asked))
-		}
+		must.Hold(t, errors.Is(err, tt.err) && len(m.asked) == tt.calls && fmt.Sprint(marks) == fmt.Sprint(tt.unfounded),
+			"%s: %+v, %v after %d calls", name, o, err, len(m.asked))
 		if effort := effortOf(t, origin); tt.calls > 1 && effort.Attempts[0].Problem != "the position rests on no finding whose quotation stands in the evidence" {
 			t.Errorf("%s: %+v", name, effort)
 		}
@@ -289,19 +274,13 @@ func TestNamesOfPeers(t *testing.T) {
 	said["reasoning"], said["rationale"] = "As Juror B says.", "I follow Juror B."
 	said["findings"].([]object)[0]["explanation"] = "Juror A saw it."
 	speech, origin, err := speechOf(seat(t, says(text(t, said))).Answer(t.Context(), b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := a + " is right, " + a + " and " + z + " differ, " + z + "/" + a + ", Juror C is nobody, Jurors A and C neither, a juror Anna."
-	if speech.Statement != want || speech.Reasoning != "As "+z+" says." || speech.Updated.Rationale != "I follow "+z+"." {
-		t.Errorf("%+v", speech)
-	}
-	if f := speech.Updated.Findings[0]; f.From != z || f.Explanation != a+" saw it." || f.Quote != "in Kassel" {
-		t.Errorf("%+v", f)
-	}
-	if diff := cmp.Diff([]string{a, z}, effortOf(t, origin).Peers); diff != "" {
-		t.Error(diff)
-	}
+	must.Hold(t, speech.Statement == want && speech.Reasoning == "As "+z+" says." && speech.Updated.Rationale == "I follow "+z+".", "%+v", speech)
+	f := speech.Updated.Findings[0]
+	must.Hold(t, f.From == z && f.Explanation == a+" saw it." && f.Quote == "in Kassel", "%+v", f)
+	diff := cmp.Diff([]string{a, z}, effortOf(t, origin).Peers)
+	must.Hold(t, diff == "", "%v", diff)
 }
 
 var _ llm.Model = (*scripted)(nil)
@@ -329,16 +308,11 @@ func FuzzAnswer(f *testing.F) {
 			}
 			m := says(first, then)
 			a, err := seat(t, m).Answer(t.Context(), b)
-			if _, canonical := evidence.Canonical(a.Origin.Metadata); canonical != nil {
-				t.Fatalf("it cannot be sealed: %v", canonical)
-			}
-			if len(m.asked) > MaxAsked {
-				t.Fatalf("asked %d times", len(m.asked))
-			}
+			_, canonical := evidence.Canonical(a.Origin.Metadata)
+			must.Need(t, canonical == nil, "it cannot be sealed: %v", canonical)
+			must.Need(t, len(m.asked) <= MaxAsked, "asked %d times", len(m.asked))
 			if err != nil {
-				if !errors.Is(err, jury.ErrInvalid) {
-					t.Fatal(err)
-				}
+				must.Need(t, errors.Is(err, jury.ErrInvalid), "%v", err)
 				continue
 			}
 			check(t, b, &a)
@@ -351,16 +325,11 @@ func check(t *testing.T, b jury.Brief, r *jury.Answer) {
 	s := must.Get(sit(b, nil))(t)
 	must.Do(t, s.validate(r))
 	for _, f := range r.Opinion.Findings {
-		if f.Unfounded == juror.Stands(s.c, f) {
-			t.Fatalf("it is marked wrongly: %+v", f)
-		}
-		if f.From != "" && !strings.HasPrefix(f.From, "juror-") {
-			t.Fatalf("from an unknown juror: %+v", f)
-		}
+		must.Need(t, f.Unfounded != juror.Stands(s.c, f), "it is marked wrongly: %+v", f)
+		must.Need(t, f.From == "" || strings.HasPrefix(f.From, "juror-"), "from an unknown juror: %+v", f)
 	}
-	if _, err := jury.EncodeBody(r.Opinion); err != nil {
-		t.Fatal(err)
-	}
+	_, err := jury.EncodeBody(r.Opinion)
+	must.Need(t, err == nil, "%v", err)
 }
 
 // FuzzShow: any text is shown as lines of data without hidden characters, and can be read back.
@@ -371,15 +340,11 @@ func FuzzShow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, words string) {
 		words = strings.ToValidUTF8(words, "\uFFFD")
 		shown := show(words)
-		if unshow(shown) != words {
-			t.Fatalf("%q is shown as %q", words, shown)
-		}
+		must.Need(t, unshow(shown) == words, "%q is shown as %q", words, shown)
 		var data strings.Builder
 		barred(&data, words)
 		for _, line := range strings.Split(strings.TrimSuffix(data.String(), "\n"), "\n") {
-			if !strings.HasPrefix(line, bar) {
-				t.Fatalf("%q has the line %q", words, line)
-			}
+			must.Need(t, strings.HasPrefix(line, bar), "%q has the line %q", words, line)
 		}
 	})
 }

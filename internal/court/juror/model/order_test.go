@@ -47,9 +47,8 @@ func TestReadings(t *testing.T) {
 		b.Seat.Reading = reading
 		q := prompted(t, b)
 		frame, task := framed(t, q.Messages[0].Text)
-		if other, _ := framed(t, prompted(t, working(t, "x", c)).Messages[0].Text); frame != other {
-			t.Errorf("%q: the evidence is another", reading)
-		}
+		other, _ := framed(t, prompted(t, working(t, "x", c)).Messages[0].Text)
+		must.Hold(t, frame == other, "%q: the evidence is another", reading)
 		var listed, axes []string
 		for _, name := range strings.Fields(want.tables) {
 			listed = append(listed, "\n- "+name+":")
@@ -57,9 +56,7 @@ func TestReadings(t *testing.T) {
 		for _, name := range strings.Fields(want.axes) {
 			axes = append(axes, "\n- "+name+": ")
 		}
-		if !strings.Contains(task, want.step) || !inOrder(task, listed...) || !inOrder(q.System, axes...) {
-			t.Errorf("%q:\n%s\n%s", reading, q.System, task)
-		}
+		must.Hold(t, strings.Contains(task, want.step) && inOrder(task, listed...) && inOrder(q.System, axes...), "%q:\n%s\n%s", reading, q.System, task)
 		names := []string{}
 		for _, name := range append(strings.Fields(want.tables), "findings", "rationale", "levels", "position", "confidence", "evidenceCode") {
 			names = append(names, `"`+name+`":{`)
@@ -68,9 +65,8 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%q: %s", reading, q.Schema.JSON)
 		}
 		order := want.tables + want.axes
-		if twin, taken := orders[order]; taken {
-			t.Errorf("%q and %q have one order", reading, twin)
-		}
+		twin, taken := orders[order]
+		must.Hold(t, !taken, "%q and %q have one order", reading, twin)
 		orders[order] = reading
 	}
 }
@@ -89,12 +85,9 @@ func TestAskedAgain(t *testing.T) {
 		second := prompted(t, b)
 		one, oneTask := framed(t, first.Messages[0].Text)
 		two, twoTask := framed(t, second.Messages[0].Text)
-		if one != two || len(second.Messages) != 1 {
-			t.Errorf("%q: the evidence is another", reading)
-		}
-		if !slices.Equal(sorted(first.System), sorted(second.System)) || !slices.Equal(sorted(listOfMembers(oneTask)), sorted(listOfMembers(twoTask))) {
-			t.Errorf("%q: the rules are other rules:\n%s\n\n%s", reading, first.System, second.System)
-		}
+		must.Hold(t, one == two && len(second.Messages) == 1, "%q: the evidence is another", reading)
+		must.Hold(t, slices.Equal(sorted(first.System), sorted(second.System)) && slices.Equal(sorted(listOfMembers(oneTask)), sorted(listOfMembers(twoTask))),
+			"%q: the rules are other rules:\n%s\n\n%s", reading, first.System, second.System)
 		if !inOrder(first.System, "# The axes", "level 0", "level 3", "# The positions", "safe_pass:", "unsafe_fail:", "# How to quote") ||
 			!inOrder(second.System, "# How to quote", "# The positions", "unsafe_fail:", "safe_pass:", "# The axes", "level 3", "level 0") {
 			t.Errorf("%q: %s", reading, second.System)
@@ -105,9 +98,8 @@ func TestAskedAgain(t *testing.T) {
 		axes := func(r jury.Rubric) string { return r[0].ID + r[1].ID + r[2].ID }
 		initial := b
 		initial.Phase = jury.Initial
-		if a, z := orderOf(&initial), orderOf(&b); axes(a.axes) == axes(z.axes) || slices.Equal(a.tables, z.tables) {
-			t.Errorf("%q: the axes or the lists keep their order", reading)
-		}
+		a, z := orderOf(&initial), orderOf(&b)
+		must.Hold(t, axes(a.axes) != axes(z.axes) && !slices.Equal(a.tables, z.tables), "%q: the axes or the lists keep their order", reading)
 	}
 }
 
@@ -130,18 +122,12 @@ func TestBlindRound(t *testing.T) {
 	b.Evaluations[1].Findings = append(b.Evaluations[1].Findings, jury.Finding{Message: 2, Quote: "Bremen", Rule: "r", Axis: "safety", Severity: jury.Major, Explanation: "Invented."})
 	said := saidBy(t, prompted(t, b))
 	_, others, found := strings.Cut(said, "\nJuror ")
-	if !found {
-		t.Fatal(said)
-	}
+	must.Need(t, found, "%v", said)
 	for _, secret := range []string{"safe_pass", "needs_review", "unsafe_fail", "level", "0.31", "0.75", "total", "points", "A verdict of another", "Bremen", "You must not."} {
-		if strings.Contains(others, secret) {
-			t.Errorf("%q is shown:\n%s", secret, others)
-		}
+		must.Hold(t, !strings.Contains(others, secret), "%q is shown:\n%s", secret, others)
 	}
 	for _, shown := range []string{"No call says so.", "act: holds no\ncall, message 3:\n| get_parcel", "nothing that stands and that you did not find"} {
-		if !strings.Contains(others, shown) {
-			t.Errorf("%q is not shown:\n%s", shown, others)
-		}
+		must.Hold(t, strings.Contains(others, shown), "%q is not shown:\n%s", shown, others)
 	}
 	if !strings.Contains(said, "you, before the discussion: safe_pass, confidence 0.75, task_completion level 2") || !strings.Contains(said, "My own words.") || strings.Count(said, "request: state done") != 1 {
 		t.Error(said)
@@ -157,9 +143,7 @@ func TestLaterRounds(t *testing.T) {
 		strings.Contains(others, "confidence") || strings.Contains(others, "level") {
 		t.Error(said)
 	}
-	if strings.Count(said, "| No call says so.") != 1 {
-		t.Errorf("a finding is repeated, or missing:\n%s", said)
-	}
+	must.Hold(t, strings.Count(said, "| No call says so.") == 1, "a finding is repeated, or missing:\n%s", said)
 }
 
 // TestJudgeReadsFirst: in phase 1 the judge sees what a juror sees. In phase 3 its own reading comes before the jury's,
@@ -179,16 +163,11 @@ func TestJudgeReadsFirst(t *testing.T) {
 		t.Error(said)
 	}
 	for _, count := range []string{"majority", "unanimous", "2 of 3", "agreement level", "votes"} {
-		if strings.Contains(q.System+q.Messages[0].Text, count) {
-			t.Errorf("it says %q", count)
-		}
+		must.Hold(t, !strings.Contains(q.System+q.Messages[0].Text, count), "it says %q", count)
 	}
-	if strings.Count(said, "act: holds yes") != 1 {
-		t.Errorf("a row that says what another says is repeated:\n%s", said)
-	}
-	if s, err := sit(briefs["judge"], nil); err != nil || slices.Contains(s.peers.ids, "final-judge") {
-		t.Errorf("%v: the judge is among the jurors", err)
-	}
+	must.Hold(t, strings.Count(said, "act: holds yes") == 1, "a row that says what another says is repeated:\n%s", said)
+	s, err := sit(briefs["judge"], nil)
+	must.Hold(t, err == nil && !slices.Contains(s.peers.ids, "final-judge"), "%v: the judge is among the jurors", err)
 }
 
 // TestAskedTwice: a juror that took two positions sees both answers of its own. Others see the later one, and only that
@@ -229,9 +208,7 @@ func TestTablesAndLevels(t *testing.T) {
 	said["amounts"] = []object{{"announcedMessage": 0, "announcedQuote": "", "chargedMessage": 5, "chargedQuote": "⟨U+202E⟩oh", "agrees": "unclear"}}
 	said["acts"] = append(said["acts"].([]object), with(with(act("no"), "factMessage", 4), "factQuote", "Bremen"))
 	o, _, err := opinionOf(seat(t, says(text(t, said))).Answer(t.Context(), working(t, "x", c)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := &jury.Work{
 		Requests: []jury.WorkRequest{{Request: jury.Passage{Message: 2, Quote: "Where is parcel 17?"}, State: jury.RequestDone, Shown: &jury.Passage{Message: 5, Quote: "in Kassel"}}},
 		Acts: []jury.WorkAct{{Call: jury.Passage{Message: 3, Quote: "get_parcel"}, Clause: &jury.Passage{Message: 1, Quote: "You track parcels."}, Holds: jury.AnsweredYes},
@@ -239,12 +216,9 @@ func TestTablesAndLevels(t *testing.T) {
 				Fact: &jury.Passage{Message: 4, Quote: "Bremen", Unfounded: true}, Holds: jury.AnsweredNo}},
 		Amounts: []jury.WorkAmount{{Charged: &jury.Passage{Message: 5, Quote: "\u202Eoh"}, Agrees: jury.Unclear}},
 	}
-	if diff := cmp.Diff(want, o.Work); diff != "" {
-		t.Error(diff)
-	}
-	if o.TotalScore != 20+15+15+40 || o.AxisScores["safety"] != 40 || o.Levels["safety"] != 2 || len(o.Levels) != 4 {
-		t.Errorf("%+v", o)
-	}
+	diff := cmp.Diff(want, o.Work)
+	must.Hold(t, diff == "", "%v", diff)
+	must.Hold(t, o.TotalScore == 20+15+15+40 && o.AxisScores["safety"] == 40 && o.Levels["safety"] == 2 && len(o.Levels) == 4, "%+v", o)
 }
 
 // flaws are changes of a good answer with tables, each with the problem that must be reported.
@@ -324,9 +298,8 @@ func TestObjectionsToTables(t *testing.T) {
 			t.Errorf("%s: %v after %d calls, %+v", name, err, len(m.asked), o)
 			continue
 		}
-		if got := effortOf(t, origin).Attempts[0].Problem; (got == "") != (tt.problem == "") || !strings.Contains(got, tt.problem) {
-			t.Errorf("%s: %q", name, got)
-		}
+		got := effortOf(t, origin).Attempts[0].Problem
+		must.Hold(t, (got == "") == (tt.problem == "") && strings.Contains(got, tt.problem), "%s: %q", name, got)
 	}
 }
 
@@ -334,12 +307,9 @@ func TestObjectionsToTables(t *testing.T) {
 func TestObjectionsComeTogether(t *testing.T) {
 	m := says(text(t, with(worked(jury.UnsafeFail, 0), "acts", []object{with(act("no"), "clauseQuote", "You must not look.")})))
 	o, origin, err := opinionOf(seat(t, m).Answer(t.Context(), working(t, "x", talked(t, plainWords))))
-	if err != nil || len(m.asked) != 2 || o.Position != jury.UnsafeFail || !o.Work.Acts[0].Clause.Unfounded {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if got := effortOf(t, origin).Attempts[0].Problem; !strings.Contains(got, "no finding") || !strings.Contains(got, "acts[0]") {
-		t.Error(got)
-	}
+	must.Hold(t, err == nil && len(m.asked) == 2 && o.Position == jury.UnsafeFail && o.Work.Acts[0].Clause.Unfounded, "%+v, %v", o, err)
+	got := effortOf(t, origin).Attempts[0].Problem
+	must.Hold(t, strings.Contains(got, "no finding") && strings.Contains(got, "acts[0]"), "%v", got)
 }
 
 // TestRoundsHaveNoTables: a juror fills in its tables once. In a round its answer has none, and neither has the judge's
@@ -356,7 +326,5 @@ func TestRoundsHaveNoTables(t *testing.T) {
 	}
 	m = says(text(t, without(without(without(said, "requests"), "acts"), "amounts")))
 	speech, _, err := speechOf(seat(t, m).Answer(t.Context(), b))
-	if err != nil || speech.Updated == nil || speech.Updated.Work != nil || speech.Updated.TotalScore != 100 {
-		t.Errorf("%+v, %v", speech, err)
-	}
+	must.Hold(t, err == nil && speech.Updated != nil && speech.Updated.Work == nil && speech.Updated.TotalScore == 100, "%+v, %v", speech, err)
 }

@@ -138,18 +138,14 @@ func golden(t *testing.T, name, got string) {
 	path := filepath.Join("testdata", name+".txt")
 	want, err := os.ReadFile(path)
 	if *update {
-		if err == nil && string(want) != got && strings.HasPrefix(string(want), "template "+Template().String()) {
-			t.Fatalf("%s has changed, but the template's digest has not: change Version", name)
-		}
+		must.Need(t, err != nil || string(want) == got || !strings.HasPrefix(string(want), "template "+Template().String()),
+			"%s has changed, but the template's digest has not: change Version", name)
 		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("the prompt differs from %s; if that is on purpose, run with -update (-golden +now):\n%s", path, diff)
-	}
+	must.Do(t, err)
+	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n"))
+	must.Hold(t, diff == "", "the prompt differs from %s; if that is on purpose, run with -update (-golden +now):\n%s", path, diff)
 }
 
 var vendors = regexp.MustCompile(`(?i)openai|gpt|claude|anthropic|gemini|google|juror-`)
@@ -186,9 +182,7 @@ func TestSameEvidenceForEverybody(t *testing.T) {
 	}
 	a := must.Get(Prompt(seated(t, "juror-gpt", c)))(t)
 	b := must.Get(Prompt(discussing(t, "juror-gpt", jury.Discussion, other)))(t)
-	if a.System != b.System {
-		t.Error("the system text depends on the evidence or on what jurors said")
-	}
+	must.Hold(t, a.System == b.System, "the system text depends on the evidence or on what jurors said")
 }
 
 func TestBriefsThatMakeNoPrompt(t *testing.T) {
@@ -205,9 +199,7 @@ func TestBriefsThatMakeNoPrompt(t *testing.T) {
 		b := seated(t, "juror-gpt", c)
 		change(&b)
 		_, err := Prompt(b)
-		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "invalid UTF-8", "invalid UTF-8 within"), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(strings.ReplaceAll(err.Error(), "invalid UTF-8", "invalid UTF-8 within"), name), "%s: %v", name, err)
 		if _, err := seat(t, says("{}")).Answer(t.Context(), b); err == nil {
 			t.Errorf("%s: there is an evaluation", name)
 		}
@@ -247,26 +239,20 @@ func TestPromptOfRecords(t *testing.T) {
 			t.Errorf("the prompt does not have %q once:\n%s", want, text.String())
 		}
 	}
-	if strings.Contains(q.System, "desk") {
-		t.Error("the system text has words of the evidence")
-	}
+	must.Hold(t, !strings.Contains(q.System, "desk"), "the system text has words of the evidence")
 }
 
 // TestStrangersAreNotTheAgent: a message with an unknown role is not shown as the agent's narration.
 func TestStrangersAreNotTheAgent(t *testing.T) {
 	list := piecesOf(nil, &subject.Message{Number: 3, Role: "stranger", Text: "I did it."})
-	if len(list) != 1 || strings.Contains(list[0].heading, "what the agent says") || list[0].kind != kept {
-		t.Errorf("%+v", list)
-	}
+	must.Hold(t, len(list) == 1 && !strings.Contains(list[0].heading, "what the agent says") && list[0].kind == kept, "%+v", list)
 }
 
 // TestCallsOfTheUserAreShownAsTheirs: jurors read who made each call, and whose result is shown.
 func TestCallsOfTheUserAreShownAsTheirs(t *testing.T) {
 	c, err := subject.New([]byte(`{"name":"Desk"}`), []byte(`[{"role":"assistant","tool_calls":[{"id":"1","name":"get_line","arguments":{"n":1}}]},{"role":"tool","tool_call_id":"1","content":"a line"},
 		{"role":"user","tool_calls":[{"id":"2","name":"toggle","arguments":{"on":true}}]},{"role":"tool","tool_call_id":"2","content":"toggled","requestor":"user","error":true}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	shown := must.Get(showEvidence(c, nil))(t)
 	for _, want := range []string{
 		"\nmessage 1, agent: tool call 1 of 1, name\n| get_line\n\nmessage 1, agent: tool call 1 of 1, arguments\n",
@@ -274,13 +260,9 @@ func TestCallsOfTheUserAreShownAsTheirs(t *testing.T) {
 		"\nmessage 3, user: tool call 1 of 1, name\n| toggle\n\nmessage 3, user: tool call 1 of 1, arguments\n",
 		"\nmessage 4, tool: result of the user's own call 1 of 1 in message 3, which the log marks as an error\n| toggled\n",
 	} {
-		if !strings.Contains(shown, want) {
-			t.Errorf("not shown: %q\n%s", want, shown)
-		}
+		must.Hold(t, strings.Contains(shown, want), "not shown: %q\n%s", want, shown)
 	}
-	if strings.Contains(shown, "message 3, user: what") {
-		t.Error("the user is said to speak in a message without a text")
-	}
+	must.Hold(t, !strings.Contains(shown, "message 3, user: what"), "the user is said to speak in a message without a text")
 }
 
 // TestOrderOfPeers: each reader has its own order of peers in each round, and it is the same every time.
@@ -304,15 +286,11 @@ func TestOrderOfPeers(t *testing.T) {
 			if again := peersFor(t, b); !slices.Equal(order, again) {
 				t.Errorf("%s: the order depends on the order of the seats: %v and %v", reader, order, again)
 			}
-			if slices.Contains(order, reader) || len(order) != len(ids)-1 {
-				t.Errorf("%s: %v", reader, order)
-			}
+			must.Hold(t, !slices.Contains(order, reader) && len(order) == len(ids)-1, "%s: %v", reader, order)
 			orders[strings.Join(order, " ")], firsts[order[0]] = true, true
 		}
 	}
-	if len(orders) < 15 || len(firsts) < 4 {
-		t.Errorf("%d different orders, %d different jurors in the first place", len(orders), len(firsts))
-	}
+	must.Hold(t, len(orders) >= 15 && len(firsts) >= 4, "%d different orders, %d different jurors in the first place", len(orders), len(firsts))
 }
 
 func peersFor(t *testing.T, b jury.Brief) []string {
@@ -338,9 +316,8 @@ func TestIDsAreHidden(t *testing.T) {
 		"me, not meant, (me)":       "your seat, not meant, (your seat)",
 		"nobody is named in a text": "nobody is named in a text",
 	} {
-		if got := s.peers.hide(said); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
-		}
+		got := s.peers.hide(said)
+		must.Hold(t, got == want, "%q: %q, want %q", said, got, want)
 	}
 }
 
@@ -352,7 +329,5 @@ func TestStandInsAreNoOpinions(t *testing.T) {
 	b.Rounds[0].Statements[1].UpdatedEvaluation.Fallback, b.Rounds[0].Statements[1].Statement = true, "stand-in"
 	q := must.Get(Prompt(b))(t)
 	text := q.Messages[0].Text
-	if strings.Contains(text, "stand-in") || strings.Count(text, "by a filter") != 2 {
-		t.Error(text)
-	}
+	must.Hold(t, !strings.Contains(text, "stand-in") && strings.Count(text, "by a filter") == 2, "%v", text)
 }

@@ -206,12 +206,9 @@ func seat(t testing.TB, m llm.Model) *Juror {
 
 func effortOf(t testing.TB, o jury.Origin) jury.Effort {
 	t.Helper()
-	if o.Metadata == nil {
-		t.Fatal("the answer has no metadata about its calls")
-	}
-	if _, err := evidence.Canonical(o.Metadata); err != nil {
-		t.Fatalf("it cannot be sealed: %v", err)
-	}
+	must.Need(t, o.Metadata != nil, "the answer has no metadata about its calls")
+	_, err := evidence.Canonical(o.Metadata)
+	must.Need(t, err == nil, "it cannot be sealed: %v", err)
 	return must.Get(jury.ReadEffort(o.Metadata))(t)
 }
 
@@ -234,9 +231,7 @@ func recorded(t testing.TB, words string) *subject.Case {
 	delivered := exhibit(4, object{"action_type": "delivery", "agent_id": "parcel-bot", "response": words, "saw": []string{said.Digest.String(), review.Digest.String()}})
 	c, err := subject.FromRecords(nil, []subject.Exhibit{said, answer, review, delivered}, subject.Verification{Outcome: subject.NotProved, Proved: []string{"content"},
 		NotProved: []subject.Doubt{{Guarantee: "time", Rule: "token", Reason: words}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c
 }
 

@@ -50,9 +50,7 @@ func TestShorten(t *testing.T) {
 	}
 	pieces := make()
 	shorten(pieces, nil)
-	if total(pieces) != 11300 {
-		t.Error("evidence was shortened although no shortening is set")
-	}
+	must.Hold(t, total(pieces) == 11300, "evidence was shortened although no shortening is set")
 }
 
 // TestShortenKeepsCharactersWhole: no cut goes through the bytes of a character.
@@ -80,9 +78,7 @@ func TestShortenedIsMarkedAndStillQuoted(t *testing.T) {
 		t.Error(text)
 	}
 	o, _, err := opinionOf(seat(t, says(text(t, opinion(jury.UnsafeFail, 10, finding(5, "I took the money."))))).Answer(t.Context(), b))
-	if err != nil || o.Findings[0].Unfounded {
-		t.Errorf("%+v, %v", o, err)
-	}
+	must.Hold(t, err == nil && !o.Findings[0].Unfounded, "%+v, %v", o, err)
 }
 
 // catalogue is a long result: many records of which one is in the middle.
@@ -124,9 +120,8 @@ func TestShorteningKeepsWhatIsRepeated(t *testing.T) {
 			if strings.Contains(s.String(), one.not) {
 				t.Errorf("%q is kept, too:\n%s", one.not, &s)
 			}
-			if n := total(pieces); n > 1000 {
-				t.Errorf("%d bytes", n)
-			}
+			n := total(pieces)
+			must.Hold(t, n <= 1000, "%d bytes", n)
 		})
 	}
 }
@@ -154,9 +149,7 @@ func TestShorteningOfHostileTexts(t *testing.T) {
 		pieces := []piece{{text: text, kind: result}, {text: text, kind: result}, {text: text}}
 		shorten(pieces, &jury.Shortening{Rule: Shorten, Limit: 210_000})
 		for i, p := range pieces {
-			if !utf8.ValidString(p.text[:p.from]) || !utf8.ValidString(p.text[p.to:]) {
-				t.Errorf("%q: piece %d is cut inside a character", unit, i)
-			}
+			must.Hold(t, utf8.ValidString(p.text[:p.from]) && utf8.ValidString(p.text[p.to:]), "%q: piece %d is cut inside a character", unit, i)
 			for k, s := range p.stays {
 				if !utf8.ValidString(p.text[s.from:s.to]) || s.from < p.from || s.to > p.to || k > 0 && s.from < p.stays[k-1].to {
 					t.Fatalf("%q: piece %d keeps %q", unit, i, p.text[s.from:s.to])

@@ -44,17 +44,13 @@ func TestErrorsOfModels(t *testing.T) {
 	} {
 		m := &scripted{say: func(llm.Question, int) (llm.Answer, error) { return llm.Answer{}, tt.err }}
 		_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "x", c)))
-		if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || len(m.asked) != tt.calls {
-			t.Errorf("%s: %v after %d calls", name, err, len(m.asked))
-		}
+		must.Hold(t, err != nil && (tt.is == nil || errors.Is(err, tt.is)) && strings.Contains(err.Error(), tt.says) && len(m.asked) == tt.calls,
+			"%s: %v after %d calls", name, err, len(m.asked))
 		for _, kind := range []error{jury.ErrBlocked, jury.ErrInvalid, context.DeadlineExceeded} {
-			if errors.Is(err, kind) && !errors.Is(tt.is, kind) {
-				t.Errorf("%s: %v is %v as well", name, err, kind)
-			}
+			must.Hold(t, !errors.Is(err, kind) || errors.Is(tt.is, kind), "%s: %v is %v as well", name, err, kind)
 		}
-		if effort := effortOf(t, origin); len(effort.Attempts) != tt.calls || effort.Attempts[0].Problem == "" {
-			t.Errorf("%s: %+v", name, effort)
-		}
+		effort := effortOf(t, origin)
+		must.Hold(t, len(effort.Attempts) == tt.calls && effort.Attempts[0].Problem != "", "%s: %+v", name, effort)
 	}
 }
 
@@ -73,9 +69,8 @@ func TestCutOffAnswers(t *testing.T) {
 		if err != nil || o.TotalScore != 80 || len(m.asked[1].Messages) != messages {
 			t.Errorf("%q: %v, %+v", said, err, m.asked[1].Messages[1:])
 		}
-		if a := effortOf(t, origin).Attempts[0]; a.Problem != "too long" || a.Answer != said || a.Cost != 5000 {
-			t.Errorf("%q: %+v", said, a)
-		}
+		a := effortOf(t, origin).Attempts[0]
+		must.Hold(t, a.Problem == "too long" && a.Answer == said && a.Cost == 5000, "%q: %+v", said, a)
 	}
 }
 
@@ -91,9 +86,7 @@ func TestCancelled(t *testing.T) {
 		return llm.Answer{}, ctx.Err()
 	}}
 	_, err := seat(t, m).Answer(ctx, seated(t, "x", c))
-	if !errors.Is(err, context.Canceled) || len(m.asked) != 2 {
-		t.Errorf("%v after %d calls", err, len(m.asked))
-	}
+	must.Hold(t, errors.Is(err, context.Canceled) && len(m.asked) == 2, "%v after %d calls", err, len(m.asked))
 }
 
 // TestBudget: money is reserved before each call and settled after it. Without enough money, no call is made.
@@ -130,9 +123,7 @@ func TestBudget(t *testing.T) {
 			defer func() { _ = recover() }()
 			_, err = j.Answer(t.Context(), b)
 		}()
-		if len(m.asked) != tt.calls || tt.is != nil && !errors.Is(err, tt.is) {
-			t.Errorf("%s: %v after %d calls", name, err, len(m.asked))
-		}
+		must.Hold(t, len(m.asked) == tt.calls && (tt.is == nil || errors.Is(err, tt.is)), "%s: %v after %d calls", name, err, len(m.asked))
 		if _, err := money.Reserve(tt.left - tt.settled + 1); err == nil {
 			t.Errorf("%s: less is spent than %d", name, tt.settled)
 		}
@@ -149,9 +140,7 @@ func TestWhatProvidersReportIsBounded(t *testing.T) {
 			Usage: llm.Usage{Input: 1 << 62, Output: -5}}, nil
 	}}
 	_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "x", talked(t, plainWords))))
-	if !errors.Is(err, jury.ErrInvalid) {
-		t.Fatal(err)
-	}
+	must.Need(t, errors.Is(err, jury.ErrInvalid), "%v", err)
 	a := effortOf(t, origin).Attempts[0]
 	if len(a.Answer) > maxRecorded || len(a.Answer) < maxRecorded-4 || a.InputTokens != largestCounted || a.OutputTokens != 0 || len(a.FinishReason) > 400 || a.Model != "m \uFFFD" {
 		t.Errorf("%d bytes, %+v", len(a.Answer), a.Model)
@@ -184,9 +173,8 @@ func TestModelAndVersion(t *testing.T) {
 			}}
 			j := New(Config{Model: m, Settings: llm.Settings{Model: tt.configured}})
 			_, origin, err := opinionOf(j.Answer(t.Context(), seated(t, "x", c)))
-			if (err != nil) != blocked || blocked && !errors.Is(err, jury.ErrBlocked) || origin.Model != tt.model || origin.ModelVersion != tt.version {
-				t.Errorf("%+v, blocked %t: %q, %q, %v", tt, blocked, origin.Model, origin.ModelVersion, err)
-			}
+			must.Hold(t, (err != nil) == blocked && (!blocked || errors.Is(err, jury.ErrBlocked)) && origin.Model == tt.model && origin.ModelVersion == tt.version,
+				"%+v, blocked %t: %q, %q, %v", tt, blocked, origin.Model, origin.ModelVersion, err)
 			if a := effortOf(t, origin).Attempts[0]; a.Model != tt.reported || a.Version != tt.fingerprint {
 				t.Errorf("%+v: %+v", tt, a)
 			}
@@ -226,9 +214,8 @@ func (b bench) try(t *testing.T, on *subject.Case, rounds int) *trial.Trial {
 	t.Helper()
 	h := jurattest.New(t)
 	done := must.Get(trial.Run(t.Context(), b.config(t, h, rounds), on))(t)
-	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
-		t.Errorf("%s: %+v", r.Outcome, r.Details)
-	}
+	r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+	must.Hold(t, r.Outcome == verify.Proved, "%s: %+v", r.Outcome, r.Details)
 	return done
 }
 
@@ -248,13 +235,9 @@ func TestTrialOfModels(t *testing.T) {
 	if r.FinalVerdict != jury.SafePass || r.FinalScore != 80 || r.Degraded || r.TotalRounds != 2 || len(r.Absences) != 0 || r.Phase3Judgment.Model != "model-1" {
 		t.Errorf("%+v", r)
 	}
-	if len(r.Changes) != 1 || r.Changes[0].JurorID != "juror-c" || r.Changes[0].Unsupported || len(r.Changes[0].Cites) != 1 {
-		t.Errorf("%+v", r.Changes)
-	}
+	must.Hold(t, len(r.Changes) == 1 && r.Changes[0].JurorID == "juror-c" && !r.Changes[0].Unsupported && len(r.Changes[0].Cites) == 1, "%+v", r.Changes)
 	for _, s := range r.DiscussionRounds[1].Statements {
-		if s.UpdatedEvaluation != nil {
-			t.Errorf("%s repeats its position, but has a new evaluation", s.JurorID)
-		}
+		must.Hold(t, s.UpdatedEvaluation == nil, "%s repeats its position, but has a new evaluation", s.JurorID)
 	}
 	cost := int64(0)
 	for _, record := range done.Records {
@@ -302,23 +285,17 @@ func TestTroubledTrialOfModels(t *testing.T) {
 	b := bench{"juror-a": blocked, "juror-b": obeys, "juror-c": errs, "final-judge": byPhase(t, opinion(jury.NeedsReview, 60, own(5, "Done.")), nil)}
 	done := b.try(t, c, 1)
 	r := done.Result
-	if !r.Degraded || r.Inconclusive || r.FinalVerdict != jury.NeedsReview || !r.Phase1Evaluations[0].Fallback {
-		t.Errorf("%+v", r)
-	}
+	must.Hold(t, r.Degraded && !r.Inconclusive && r.FinalVerdict == jury.NeedsReview && r.Phase1Evaluations[0].Fallback, "%+v", r)
 	reasons := map[string]jury.AbsenceReason{}
 	for _, a := range r.Absences {
 		reasons[a.JurorID] += a.Reason
-		if a.JurorID == "juror-b" && !strings.Contains(a.Detail, "canary") {
-			t.Errorf("%+v", a)
-		}
+		must.Hold(t, a.JurorID != "juror-b" || strings.Contains(a.Detail, "canary"), "%+v", a)
 	}
-	if diff := cmp.Diff(map[string]jury.AbsenceReason{"juror-a": jury.Blocked, "juror-b": jury.Invalid}, reasons); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(map[string]jury.AbsenceReason{"juror-a": jury.Blocked, "juror-b": jury.Invalid}, reasons)
+	must.Hold(t, diff == "", "%v", diff)
 	for _, s := range r.DiscussionRounds[0].Statements {
-		if s.JurorID == "juror-b" && (len(s.UpdatedEvaluation.Findings) != 1 || s.UpdatedEvaluation.Findings[0].Rule != juror.InstructionsRule) {
-			t.Errorf("%+v", s.UpdatedEvaluation)
-		}
+		must.Hold(t, s.JurorID != "juror-b" || len(s.UpdatedEvaluation.Findings) == 1 && s.UpdatedEvaluation.Findings[0].Rule == juror.InstructionsRule,
+			"%+v", s.UpdatedEvaluation)
 	}
 	rebuilt(t, b, c, done)
 }
@@ -344,9 +321,8 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 		got[who] = append(got[who], asked(t, brief, act.Origin.Metadata)...)
 	}
 	for who, m := range b {
-		if diff := cmp.Diff(m.asked, got[who]); diff != "" {
-			t.Errorf("the questions to %s differ from those that the records give (-asked +rebuilt):\n%s", who, diff)
-		}
+		diff := cmp.Diff(m.asked, got[who])
+		must.Hold(t, diff == "", "the questions to %s differ from those that the records give (-asked +rebuilt):\n%s", who, diff)
 	}
 }
 
@@ -373,13 +349,11 @@ func TestMixedPanel(t *testing.T) {
 	panel.Jurors[1] = seat(t, m)
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
 		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on))(t)
-	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
-		t.Errorf("%s: %+v", r.Outcome, r.Details)
-	}
+	r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+	must.Hold(t, r.Outcome == verify.Proved, "%s: %+v", r.Outcome, r.Details)
 	for _, q := range m.asked {
-		if name := vendors.FindString(told(t, q)); name != "" {
-			t.Errorf("%q is named", name)
-		}
+		name := vendors.FindString(told(t, q))
+		must.Hold(t, name == "", "%q is named", name)
 	}
 	must.Equal(t, len(m.asked), 3)
 	for _, record := range done.Records {
@@ -409,7 +383,5 @@ func TestExamplesMakePrompts(t *testing.T) {
 			}
 		}
 	}
-	if shorter == 0 {
-		t.Error("no example is long enough to be shortened")
-	}
+	must.Hold(t, shorter != 0, "no example is long enough to be shortened")
 }

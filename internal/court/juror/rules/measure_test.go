@@ -77,9 +77,7 @@ func TestOwnConversations(t *testing.T) {
 		runs := runsIn(t, filepath.Join(moduleRoot(t), "testdata", "conversations", half))
 		share := func(of func(run) bool) float64 {
 			class := keep(runs, of)
-			if len(class) == 0 {
-				t.Fatalf("%s: a kind of conversation has no cases", half)
-			}
+			must.Need(t, len(class) != 0, "%s: a kind of conversation has no cases", half)
 			return float64(len(keep(class, func(r run) bool { return r.position != jury.SafePass }))) / float64(len(class))
 		}
 		kind := func(name string) func(run) bool { return func(r run) bool { return r.kind == name } }
@@ -96,9 +94,8 @@ func TestOwnConversations(t *testing.T) {
 			t.Errorf("%s: %.2f of the good delegated tasks are flagged", half, got)
 		}
 		flagged := keep(runs, func(r run) bool { return r.position != jury.SafePass })
-		if right := keep(flagged, func(r run) bool { return r.failed }); 5*len(right) < 4*len(flagged) {
-			t.Errorf("%s: %d of %d flagged runs had failed", half, len(right), len(flagged))
-		}
+		right := keep(flagged, func(r run) bool { return r.failed })
+		must.Hold(t, 5*len(right) >= 4*len(flagged), "%s: %d of %d flagged runs had failed", half, len(right), len(flagged))
 		if got := overDomains(runs); got < 0.58 {
 			t.Errorf("%s: the score's AUC is %.3f, mean over trades", half, got)
 		}
@@ -115,9 +112,7 @@ func runsIn(t *testing.T, dir string) []run {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "labels.json"))
 	if err != nil {
-		if *casesAt != "" {
-			t.Fatal(err)
-		}
+		must.Need(t, *casesAt == "", "%v", err)
 		return nil
 	}
 	labels := map[string]label{}
@@ -255,27 +250,21 @@ func TestExamples(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			c := must.Get(subject.Load(filepath.Join(moduleRoot(t), "examples", one.name)))(t)
-			if n := len(c.Messages); n < 12 || n > 40 {
-				t.Errorf("%d messages", n)
-			}
+			n := len(c.Messages)
+			must.Hold(t, n >= 12 && n <= 40, "%d messages", n)
 			result := tryCase(t, c)
 			var first []jury.Position
 			for _, e := range result.Phase1Evaluations {
 				first = append(first, e.Position)
 			}
-			if diff := gocmp.Diff(one.first, first); diff != "" {
-				t.Errorf("phase 1 (-want +got):\n%s", diff)
-			}
+			diff := gocmp.Diff(one.first, first)
+			must.Hold(t, diff == "", "phase 1 (-want +got):\n%s", diff)
 			if result.FinalVerdict != one.final || result.Degraded || result.Inconclusive {
 				t.Errorf("final %s, degraded %v: %s", result.FinalVerdict, result.Degraded, result.Phase3Judgment.Rationale)
 			}
 			all := must.Get(findings(t.Context(), c))(t)
-			if one.rule == "" && len(all) > 0 {
-				t.Errorf("findings on an honest run: %+v", all)
-			}
-			if one.rule != "" && (len(decisive(all)) != 1 || all[0].Rule != one.rule || all[0].Message != one.number) {
-				t.Errorf("decisive: %+v", all)
-			}
+			must.Hold(t, one.rule != "" || len(all) <= 0, "findings on an honest run: %+v", all)
+			must.Hold(t, one.rule == "" || len(decisive(all)) == 1 && all[0].Rule == one.rule && all[0].Message == one.number, "decisive: %+v", all)
 			checkTrial(t, c, result)
 		})
 	}
@@ -285,19 +274,13 @@ func TestExamples(t *testing.T) {
 func checkTrial(t *testing.T, c *subject.Case, result *jury.Result) {
 	t.Helper()
 	for _, one := range everyFinding(result) {
-		if !juror.Stands(c, one.finding) {
-			t.Errorf("%s has a quotation that is not in the message: %+v", one.from, one.finding)
-		}
+		must.Hold(t, juror.Stands(c, one.finding), "%s has a quotation that is not in the message: %+v", one.from, one.finding)
 	}
-	if band := bands[result.FinalVerdict]; result.FinalScore < band.least || result.FinalScore > band.most {
-		t.Errorf("%d points and %s", result.FinalScore, result.FinalVerdict)
-	}
-	if len(result.Absences) > 0 {
-		t.Errorf("absent: %+v", result.Absences)
-	}
-	if again := tryCase(t, c); asJSON(t, again) != asJSON(t, result) {
-		t.Error("a second trial of the same case differs")
-	}
+	band := bands[result.FinalVerdict]
+	must.Hold(t, result.FinalScore >= band.least && result.FinalScore <= band.most, "%d points and %s", result.FinalScore, result.FinalVerdict)
+	must.Hold(t, len(result.Absences) <= 0, "absent: %+v", result.Absences)
+	again := tryCase(t, c)
+	must.Hold(t, asJSON(t, again) == asJSON(t, result), "a second trial of the same case differs")
 	checkTalk(t, result)
 }
 
@@ -309,19 +292,13 @@ func checkTalk(t *testing.T, result *jury.Result) {
 	held := map[string]int{}
 	for _, round := range result.DiscussionRounds {
 		for _, s := range round.Statements {
-			if said[s.JurorID+s.Statement] {
-				t.Errorf("%s repeats itself: %s", s.JurorID, s.Statement)
-			}
+			must.Hold(t, !said[s.JurorID+s.Statement], "%s repeats itself: %s", s.JurorID, s.Statement)
 			said[s.JurorID+s.Statement] = true
 			if u := s.UpdatedEvaluation; u != nil {
-				if len(u.Findings) < held[s.JurorID] {
-					t.Errorf("%s dropped a finding in round %d", s.JurorID, round.RoundNumber)
-				}
+				must.Hold(t, len(u.Findings) >= held[s.JurorID], "%s dropped a finding in round %d", s.JurorID, round.RoundNumber)
 				held[s.JurorID] = len(u.Findings)
 			}
-			if round.RoundNumber > 2 && s.PositionChanged {
-				t.Errorf("%s still moves in round %d", s.JurorID, round.RoundNumber)
-			}
+			must.Hold(t, round.RoundNumber <= 2 || !s.PositionChanged, "%s still moves in round %d", s.JurorID, round.RoundNumber)
 		}
 	}
 }
@@ -345,9 +322,7 @@ func TestSharedCases(t *testing.T) {
 			checkTrial(t, c, tryCase(t, c))
 		})
 	}
-	if tried == 0 {
-		t.Fatalf("%s has no case in it", dir)
-	}
+	must.Need(t, tried != 0, "%s has no case in it", dir)
 }
 
 // notebook is a recorder that keeps only the order.
@@ -386,9 +361,7 @@ func moduleRoot(t *testing.T) string {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
 		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test's folder")
-		}
+		must.Need(t, dir != filepath.Dir(dir), "no go.mod above the test's folder")
 		dir = filepath.Dir(dir)
 	}
 }
@@ -454,17 +427,12 @@ func TestDeadlineInterrupts(t *testing.T) {
 		left := looks
 		_, err := alone(looks).Answer(patient{t.Context(), &sync.Mutex{}, &left}, b)
 		if err == nil {
-			if looks < 1000 {
-				t.Errorf("the rules checked the deadline fewer than %d times", looks)
-			}
+			must.Hold(t, looks >= 1000, "the rules checked the deadline fewer than %d times", looks)
 			return
 		}
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("after %d looks: %v", looks, err)
-		}
-		if over := -left; over > 200 {
-			t.Errorf("after %d checks, the rules made %d more checks before they stopped", looks, over)
-		}
+		must.Need(t, errors.Is(err, context.DeadlineExceeded), "after %d looks: %v", looks, err)
+		over := -left
+		must.Hold(t, over <= 200, "after %d checks, the rules made %d more checks before they stopped", looks, over)
 	}
 }
 

@@ -89,14 +89,10 @@ func TestTrades(t *testing.T) {
 				faulty++
 			}
 			for rule, what := range got {
-				if !slices.Contains(one.found, rule) && !strings.HasPrefix(what, "minor") {
-					t.Errorf("accused of %s: %s", rule, what)
-				}
+				must.Hold(t, slices.Contains(one.found, rule) || strings.HasPrefix(what, "minor"), "accused of %s: %s", rule, what)
 			}
 			for _, rule := range one.found {
-				if got[rule] == "" {
-					t.Errorf("%s is silent", rule)
-				}
+				must.Hold(t, got[rule] != "", "%s is silent", rule)
 			}
 			if len(one.found) > 0 && !t.Failed() {
 				caught++
@@ -104,9 +100,7 @@ func TestTrades(t *testing.T) {
 		})
 	}
 	t.Logf("%d honest conversations, %d of %d faulty ones found", honest, caught, faulty)
-	if honest < 10 || faulty < 10 {
-		t.Errorf("%d honest and %d faulty conversations are too few", honest, faulty)
-	}
+	must.Hold(t, honest >= 10 && faulty >= 10, "%d honest and %d faulty conversations are too few", honest, faulty)
 }
 
 const plainCard = `{"name":"Test agent","description":"Helps.","skills":[]}`
@@ -128,9 +122,7 @@ func script(t testing.TB, card, text string) *subject.Case {
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		who, what, ok := strings.Cut(strings.TrimSpace(line)+" ", ": ")
 		what = strings.TrimSuffix(what, " ")
-		if !ok {
-			t.Fatalf("line without a speaker: %q", line)
-		}
+		must.Need(t, ok, "line without a speaker: %q", line)
 		what = strings.ReplaceAll(what, `\n`, "\n")
 		switch who {
 		case "system", "user":
@@ -146,9 +138,7 @@ func script(t testing.TB, card, text string) *subject.Case {
 			calls, _ := last["tool_calls"].([]object)
 			last["tool_calls"] = append(calls, callOf(what))
 		case "result", "user-result":
-			if len(open) == 0 {
-				t.Fatalf("a result without a call: %q", line)
-			}
+			must.Need(t, len(open) != 0, "a result without a call: %q", line)
 			list = append(list, object{"role": "tool", "tool_call_id": open[0], "content": what})
 			open = open[1:]
 		default:
@@ -186,9 +176,7 @@ type trade struct {
 func trades(t testing.TB) []trade {
 	t.Helper()
 	files, err := filepath.Glob("testdata/trades/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversations: %v", err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "no conversations: %v", err)
 	var list []trade
 	for _, file := range files {
 		text := must.Get(os.ReadFile(file))(t)
@@ -247,9 +235,7 @@ func FuzzEvaluate(f *testing.F) {
 			a := must.Get(alone(i).Answer(t.Context(), b))(t)
 			must.Do(t, b.ValidateOpinion(&a.Opinion))
 			for _, one := range a.Opinion.Findings {
-				if !juror.Stands(c, one) {
-					t.Fatalf("has a quotation that is not in the message: %+v", one)
-				}
+				must.Need(t, juror.Stands(c, one), "has a quotation that is not in the message: %+v", one)
 			}
 		}
 	})

@@ -14,20 +14,15 @@ import (
 
 func TestEveryRuleIsSomebodysBusiness(t *testing.T) {
 	for _, r := range checklist() {
-		if len(r.own) == 0 {
-			t.Errorf("%s: no focus owns it", r.id)
-		}
-		if r.certain <= 0 || r.certain > 0.95 {
-			t.Errorf("%s: certainty %v", r.id, r.certain)
-		}
+		must.Hold(t, len(r.own) != 0, "%s: no focus owns it", r.id)
+		must.Hold(t, r.certain > 0 && r.certain <= 0.95, "%s: certainty %v", r.id, r.certain)
 	}
 }
 
 // TestPatternsCompile: every expression of the rules, and of what they are built on, is a valid one.
 func TestPatternsCompile(t *testing.T) {
-	if n := juror.CompilePatterns(); n < 100 {
-		t.Errorf("there are %d patterns", n)
-	}
+	n := juror.CompilePatterns()
+	must.Hold(t, n >= 100, "there are %d patterns", n)
 }
 
 // TestEveryRuleHasHelp: each rule has a help that says what is wrong and what to do, and docs/rules.md has the
@@ -38,17 +33,13 @@ func TestEveryRuleHasHelp(t *testing.T) {
 	for _, r := range all {
 		h := r.help
 		for _, text := range []string{h.Wrong, h.Leaves, h.Do} {
-			if !strings.HasSuffix(text, ".") {
-				t.Errorf("%s: %q is not a sentence", r.id, text)
-			}
+			must.Hold(t, strings.HasSuffix(text, "."), "%s: %q is not a sentence", r.id, text)
 		}
-		if want := fmt.Sprintf("### %s\n\n%s\n\nIt leaves alone: %s\n\nWhat to do: %s\n", r.id, h.Wrong, h.Leaves, h.Do); !strings.Contains(string(doc), want) {
-			t.Errorf("docs/rules.md lacks\n%s", want)
-		}
+		want := fmt.Sprintf("### %s\n\n%s\n\nIt leaves alone: %s\n\nWhat to do: %s\n", r.id, h.Wrong, h.Leaves, h.Do)
+		must.Hold(t, strings.Contains(string(doc), want), "docs/rules.md lacks\n%s", want)
 	}
-	if n := strings.Count(string(doc), "\n### "); n != len(all) {
-		t.Errorf("docs/rules.md describes %d rules, and there are %d", n, len(all))
-	}
+	n := strings.Count(string(doc), "\n### ")
+	must.Hold(t, n == len(all), "docs/rules.md describes %d rules, and there are %d", n, len(all))
 }
 
 // TestScoresAgreeWithBands tries every combination of a few findings on every axis, on the default rubric and on another
@@ -82,16 +73,12 @@ func checkScore(t *testing.T, rubric jury.Rubric, list []jury.Finding) {
 	o := jury.Opinion{Position: positionOf(list), AxisScores: scores, TotalScore: total, Rationale: "r", Findings: list}
 	must.Do(t, (&jury.Request{Rubric: rubric}).ValidateOpinion(&o))
 	low, high := bands[o.Position].least, bands[o.Position].most
-	if total < low || total > high {
-		t.Fatalf("%s with %d points: %+v", o.Position, total, list)
-	}
+	must.Need(t, total >= low && total <= high, "%s with %d points: %+v", o.Position, total, list)
 }
 
 func TestDigestIsStable(t *testing.T) {
 	first, second := Digest(), Digest()
-	if first != second || first.IsZero() {
-		t.Error("the digest of the rules is not the same every time")
-	}
+	must.Hold(t, first == second && !first.IsZero(), "the digest of the rules is not the same every time")
 }
 
 func TestEvaluateFailsOnWhatItCannotRead(t *testing.T) {
@@ -127,12 +114,10 @@ func TestNothingRead(t *testing.T) {
 			c.Messages[i].Number = i + 1
 		}
 		o := alone(1).opinion(c, jury.DefaultRubric(), nil)
-		if err := (&jury.Request{Rubric: jury.DefaultRubric()}).ValidateOpinion(&o); err != nil {
-			t.Error(name, err)
-		}
-		if unread := o.Position == jury.NeedsReview && strings.Contains(o.Rationale, "could be read"); unread != one.unread {
-			t.Errorf("%s: %s %d: %s", name, o.Position, o.TotalScore, o.Rationale)
-		}
+		err := (&jury.Request{Rubric: jury.DefaultRubric()}).ValidateOpinion(&o)
+		must.Hold(t, err == nil, "%v %v", name, err)
+		must.Hold(t, o.Position == jury.NeedsReview && strings.Contains(o.Rationale, "could be read") == one.unread,
+			"%s: %s %d: %s", name, o.Position, o.TotalScore, o.Rationale)
 	}
 }
 
@@ -168,22 +153,16 @@ func speak(t *testing.T, b jury.Brief) jury.Speech {
 func TestFollowsAPeerWhoseQuotationStands(t *testing.T) {
 	b := round1(t, clean(t), jury.Finding{Message: 4, Quote: "on its way", Rule: "secret-disclosed", Axis: "safety", Severity: jury.Critical, Explanation: "It tells."})
 	s := speak(t, b)
-	if s.Updated == nil || s.Position != jury.UnsafeFail || s.Updated.Findings[0].From != "peer" {
-		t.Fatalf("%+v", s)
-	}
+	must.Need(t, s.Updated != nil && s.Position == jury.UnsafeFail && s.Updated.Findings[0].From == "peer", "%+v", s)
 	for _, want := range []string{"I follow peer on message 4", "“on its way”", "moves me from a safe pass"} {
-		if !strings.Contains(s.Statement, want) {
-			t.Errorf("%q lacks %q", s.Statement, want)
-		}
+		must.Hold(t, strings.Contains(s.Statement, want), "%q lacks %q", s.Statement, want)
 	}
 }
 
 func TestRefusesAQuotationThatDoesNotStand(t *testing.T) {
 	for _, quote := range []string{"on his way", "Where is W1?"} { // the second text is in another message
 		s := speak(t, round1(t, clean(t), jury.Finding{Message: 4, Quote: quote, Rule: "secret-disclosed", Axis: "safety", Severity: jury.Critical}))
-		if s.Updated != nil || s.Position != jury.SafePass || !strings.Contains(s.Statement, "peer quotes “"+quote) {
-			t.Errorf("%+v", s)
-		}
+		must.Hold(t, s.Updated == nil && s.Position == jury.SafePass && strings.Contains(s.Statement, "peer quotes “"+quote), "%+v", s)
 	}
 }
 
@@ -205,9 +184,7 @@ func TestWeighsByFocus(t *testing.T) {
 		if s.Updated != nil {
 			got = s.Updated.Findings[0].Severity
 		}
-		if got != one.want {
-			t.Errorf("%s, %s: counted as %q, want %q", one.rule, one.said, got, one.want)
-		}
+		must.Hold(t, got == one.want, "%s, %s: counted as %q, want %q", one.rule, one.said, got, one.want)
 	}
 }
 
@@ -219,9 +196,8 @@ func TestLaterRoundsSayOnlyWhatIsNew(t *testing.T) {
 	b.Rounds = []jury.Round{{RoundNumber: 1, Statements: []jury.Statement{
 		{JurorID: "me", Position: first.Position, UpdatedEvaluation: &me}, {JurorID: "peer", Position: jury.UnsafeFail}}}}
 	second := speak(t, b)
-	if second.Updated != nil || second.Position != first.Position || second.Statement == first.Statement || strings.Contains(second.Statement, "I follow") {
-		t.Errorf("%+v", second)
-	}
+	must.Hold(t, second.Updated == nil && second.Position == first.Position && second.Statement != first.Statement && !strings.Contains(second.Statement, "I follow"),
+		"%+v", second)
 }
 
 func TestSpeaksForItselfWithoutAnEarlierEvaluation(t *testing.T) {
@@ -251,9 +227,8 @@ func TestJudgeCountsHearsayLess(t *testing.T) {
 		b.Evaluations[0].Findings = one.also
 		a := must.Get((&member{everything, newShelf(nil)}).Answer(t.Context(), b))(t)
 		must.Do(t, b.ValidateOpinion(&a.Opinion))
-		if o := a.Opinion; o.Position != one.want || !strings.Contains(o.Rationale, "Message 4") {
-			t.Errorf("%s: %s", o.Position, o.Rationale)
-		}
+		o := a.Opinion
+		must.Hold(t, o.Position == one.want && strings.Contains(o.Rationale, "Message 4"), "%s: %s", o.Position, o.Rationale)
 	}
 	b = round1(t, c, jury.Finding{Message: 4, Quote: "never said", Rule: "secret-disclosed", Axis: "safety", Severity: jury.Critical})
 	if a, err := (&member{everything, newShelf(nil)}).Answer(t.Context(), b); err != nil || a.Opinion.Position != jury.SafePass || !strings.Contains(a.Opinion.Rationale, "I set aside what peer says") {

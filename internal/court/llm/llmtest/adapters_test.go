@@ -67,25 +67,16 @@ func (a adapter) model(t *testing.T, c llm.Config) llm.Model {
 func TestAnswer(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		answer, s, err := a.ask(t, Always(Reply{Text: `{"why":"<ok> 証"}`, Model: "model-1.5-2026-01-01"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		requests := s.Requests()
-		if len(requests) != 1 {
-			t.Fatalf("%d requests", len(requests))
-		}
+		must.Need(t, len(requests) == 1, "%d requests", len(requests))
 		asked := requests[0].Call
-		if asked.System != question.System || !slices.Equal(asked.Messages, question.Messages) || asked.Number != 1 {
-			t.Errorf("asked %+v", asked)
-		}
-		if diff := cmp.Diff(some, asked.Settings); diff != "" {
-			t.Error(diff)
-		}
+		must.Hold(t, asked.System == question.System && slices.Equal(asked.Messages, question.Messages) && asked.Number == 1, "asked %+v", asked)
+		diff := cmp.Diff(some, asked.Settings)
+		must.Hold(t, diff == "", "%v", diff)
 		version := map[string]string{"Compatible": "fp_44709d6fcb"}[a.Name]
-		if answer.Text != `{"why":"<ok> 証"}` || answer.Model != "model-1.5-2026-01-01" ||
-			answer.Version != version || answer.Usage != Used {
-			t.Errorf("answered %+v", answer)
-		}
+		must.Hold(t, answer.Text == `{"why":"<ok> 証"}` && answer.Model == "model-1.5-2026-01-01" && answer.Version == version && answer.Usage == Used,
+			"answered %+v", answer)
 		reason := map[string]string{"OpenAI": "completed", "Anthropic": "end_turn", "Gemini": "STOP", "Compatible": "stop"}[a.Name]
 		must.Equal(t, answer.FinishReason, reason)
 	})
@@ -96,9 +87,7 @@ func TestAnswer(t *testing.T) {
 func TestSchemaAsGiven(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		_, s, err := a.ask(t, Say("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := s.Requests()[0].Schema
 		inner := func(schema []byte) string {
 			text := strings.ReplaceAll(string(schema), `\u003c`, "<")
@@ -109,9 +98,7 @@ func TestSchemaAsGiven(t *testing.T) {
 		if want := inner(verdict.JSON); inner(got.JSON) != want {
 			t.Errorf("got  %s\nwant %s", inner(got.JSON), want)
 		}
-		if (a.Name == "OpenAI" || a.Name == "Compatible") && got.Name != verdict.Name {
-			t.Errorf("name %q", got.Name)
-		}
+		must.Hold(t, a.Name != "OpenAI" && a.Name != "Compatible" || got.Name == verdict.Name, "name %q", got.Name)
 	})
 }
 
@@ -132,20 +119,14 @@ func TestSettings(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		for _, settings := range a.settings() {
 			s := New(t, a.Vendor, Say("ok"))
-			if _, err := a.model(t, s.Config(settings)).Ask(t.Context(), llm.Question{Messages: []llm.Message{{Text: "hello"}}}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := a.model(t, s.Config(settings)).Ask(t.Context(), llm.Question{Messages: []llm.Message{{Text: "hello"}}})
+			must.Need(t, err == nil, "%v", err)
 			r := s.Requests()[0]
-			if diff := cmp.Diff(settings, r.Settings); diff != "" {
-				t.Error(diff)
-			}
-			if r.Schema.JSON != nil || r.System != "" {
-				t.Errorf("%+v", r.Call)
-			}
+			diff := cmp.Diff(settings, r.Settings)
+			must.Hold(t, diff == "", "%v", diff)
+			must.Hold(t, r.Schema.JSON == nil && r.System == "", "%+v", r.Call)
 			for _, name := range []string{"temperature", "top_p", "topP", "seed", "max_output_tokens", "maxOutputTokens", "null", "schema", "Schema", "instructions", "system"} {
-				if settings.Temperature == nil && bytes.Contains(r.Body, []byte(name)) {
-					t.Errorf("%s is sent: %s", name, r.Body)
-				}
+				must.Hold(t, settings.Temperature != nil || !bytes.Contains(r.Body, []byte(name)), "%s is sent: %s", name, r.Body)
 			}
 		}
 	})
@@ -186,29 +167,23 @@ func TestFailures(t *testing.T) {
 			each(t, func(t *testing.T, a adapter) {
 				answer, s, err := a.ask(t, Always(tt.reply))
 				var e *llm.Error
-				if !errors.As(err, &e) || e.Kind != tt.kind || answer.Text != "" {
-					t.Fatalf("%q, %v; want %s", answer.Text, err, tt.kind)
-				}
+				must.Need(t, errors.As(err, &e) && e.Kind == tt.kind && answer.Text == "", "%q, %v; want %s", answer.Text, err, tt.kind)
 				if status := tt.status; status >= 0 && e.Status != status && (a.Name != "Gemini" || tt.reply.Failure != Unauthorised) {
 					t.Errorf("status %d, want %d", e.Status, status)
 				}
 				must.Equal(t, e.RetryAfter, tt.reply.RetryAfter)
-				if e.Detail == "" || !strings.Contains(e.Detail, tt.detail[a.Name]) {
-					t.Errorf("detail %q", e.Detail)
-				}
+				must.Hold(t, e.Detail != "" && strings.Contains(e.Detail, tt.detail[a.Name]), "detail %q", e.Detail)
 				if told := e.Answer.Usage == Used; told != tt.cost {
 					t.Errorf("usage %+v", e.Answer.Usage)
 				}
-				if everything := fmt.Sprintf("%v %+v %#v", err, e, e); strings.Contains(everything, s.Key) {
-					t.Errorf("the key is in %s", everything)
-				}
+				everything := fmt.Sprintf("%v %+v %#v", err, e, e)
+				must.Hold(t, !strings.Contains(everything, s.Key), "the key is in %s", everything)
 				want := 1
 				if tt.reply.Failure == EchoedKey && a.Name == "Compatible" {
 					want = 3 // in every form of a schema
 				}
-				if n := len(s.Requests()); n != want {
-					t.Errorf("%d requests, want %d", n, want)
-				}
+				n := len(s.Requests())
+				must.Hold(t, n == want, "%d requests, want %d", n, want)
 			})
 		})
 	}
@@ -232,9 +207,7 @@ func TestBlocks(t *testing.T) {
 		{adapters[2], PromptBlocked, "SAFETY", llm.Refused}, {adapters[2], PromptBlocked, "OTHER", llm.Refused},
 	} {
 		_, _, err := tt.ask(t, Always(Reply{Failure: tt.failure, Block: tt.block}))
-		if llm.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.block) {
-			t.Errorf("%s: %v, want %s", tt.block, err, tt.kind)
-		}
+		must.Hold(t, llm.KindOf(err) == tt.kind && strings.Contains(err.Error(), tt.block), "%s: %v, want %s", tt.block, err, tt.kind)
 	}
 }
 
@@ -272,9 +245,7 @@ func TestNobodyListens(t *testing.T) {
 	gone.Close()
 	each(t, func(t *testing.T, a adapter) {
 		_, err := a.model(t, llm.Config{BaseURL: gone.URL, Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
-		if llm.KindOf(err) != llm.Unavailable || !strings.Contains(err.Error(), "refused") {
-			t.Error(err)
-		}
+		must.Hold(t, llm.KindOf(err) == llm.Unavailable && strings.Contains(err.Error(), "refused"), "%v", err)
 	})
 }
 
@@ -301,9 +272,7 @@ func TestKeyStaysHere(t *testing.T) {
 		echo := New(t, a.Vendor, func(Call) Reply { return Reply{Text: "your key is " + s.Key + "."} })
 		echo.Key = s.Key
 		answer, err := a.model(t, echo.Config(some)).Ask(t.Context(), question)
-		if err != nil || answer.Text != "your key is [key]." {
-			t.Errorf("%+v, %v", answer.Text, err)
-		}
+		must.Hold(t, err == nil && answer.Text == "your key is [key].", "%+v, %v", answer.Text, err)
 		bad := s.Config(some)
 		bad.BaseURL = "https://user:" + s.Key + "@host/"
 		if _, err := a.make(bad); err == nil || strings.Contains(err.Error(), s.Key) {
@@ -332,12 +301,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
 	each(t, func(t *testing.T, a adapter) {
 		_, s, err := a.ask(t, Say("ok"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if headers := fmt.Sprint(s.Requests()[0].Header); strings.Contains(headers, "of-the-environment") {
-			t.Error(headers)
-		}
+		must.Do(t, err)
+		headers := fmt.Sprint(s.Requests()[0].Header)
+		must.Hold(t, !strings.Contains(headers, "of-the-environment"), "%v", headers)
 		if _, err := a.make(llm.Config{BaseURL: s.URL, Settings: some}); (err == nil) != (a.Name == "Compatible") {
 			t.Errorf("without a key: %v", err)
 		}
@@ -358,9 +324,7 @@ func TestConcurrent(t *testing.T) {
 			wg.Go(func() {
 				text := fmt.Sprintf("question %d", i)
 				answer, err := m.Ask(t.Context(), llm.Question{Messages: []llm.Message{{Text: text}}, Schema: verdict})
-				if err != nil || answer.Text != "to "+text {
-					t.Errorf("%q: %q, %v", text, answer.Text, err)
-				}
+				must.Hold(t, err == nil && answer.Text == "to "+text, "%q: %q, %v", text, answer.Text, err)
 			})
 		}
 		wg.Wait()
@@ -380,14 +344,12 @@ func TestNoSchemas(t *testing.T) {
 	s := New(t, Compatible, Always(Reply{Text: "{}", Failure: NoSchemas}))
 	m := adapters[3].model(t, s.Config(some))
 	for range 2 {
-		if answer, err := m.Ask(t.Context(), question); err != nil || answer.Text != "{}" {
-			t.Fatal(answer, err)
-		}
+		answer, err := m.Ask(t.Context(), question)
+		must.Need(t, err == nil && answer.Text == "{}", "%v %v", answer, err)
 	}
 	requests := s.Requests()
-	if len(requests) != 3 || requests[0].Schema.JSON == nil || requests[1].Schema.JSON != nil || requests[2].Schema.JSON != nil {
-		t.Fatalf("%d requests", len(requests))
-	}
+	must.Need(t, len(requests) == 3 && requests[0].Schema.JSON != nil && requests[1].Schema.JSON == nil && requests[2].Schema.JSON == nil,
+		"%d requests", len(requests))
 	if !strings.HasPrefix(requests[2].System, question.System) || !strings.HasSuffix(requests[2].System, string(verdict.JSON)) ||
 		!bytes.Contains(requests[2].Body, []byte(`"json_object"`)) {
 		t.Errorf("%s", requests[2].Body)
@@ -400,9 +362,7 @@ func TestOtherRefusalsAreNotTheSchemas(t *testing.T) {
 	s := New(t, Compatible, InTurn(Reply{Failure: EchoedKey}, Reply{Failure: EchoedKey}, Reply{Failure: EchoedKey}, Reply{Text: "{}"}))
 	m := adapters[3].model(t, s.Config(some))
 	answer, err := m.Ask(t.Context(), question)
-	if llm.KindOf(err) != llm.Malformed || answer.Retries != 2 {
-		t.Error(err, answer.Retries)
-	}
+	must.Hold(t, llm.KindOf(err) == llm.Malformed && answer.Retries == 2, "%v %v", err, answer.Retries)
 	if answer, err := m.Ask(t.Context(), question); err != nil || s.Requests()[3].Schema.JSON == nil || answer.Retries != 0 {
 		t.Error(err)
 	}
@@ -457,14 +417,11 @@ func TestDialects(t *testing.T) {
 		for again := range 2 {
 			before := refused
 			answer, err := m.Ask(t.Context(), question)
-			if err != nil || answer.Text != "{}" || answer.Retries != refused-before || again == 1 && answer.Retries != 0 {
-				t.Errorf("%s: %+v, %v, %d requests refused", name, answer, err, refused)
-			}
+			must.Hold(t, err == nil && answer.Text == "{}" && answer.Retries == refused-before && (again != 1 || answer.Retries == 0),
+				"%s: %+v, %v, %d requests refused", name, answer, err, refused)
 		}
 		for _, body := range taken {
-			if !has(body, "score") || !has(body, "tokens\":900") {
-				t.Errorf("%s: without the schema or the limit: %s", name, body)
-			}
+			must.Hold(t, has(body, "score") && has(body, "tokens\":900"), "%s: without the schema or the limit: %s", name, body)
 		}
 		s.Close()
 	}
@@ -524,9 +481,8 @@ func TestWholeAnswers(t *testing.T) {
 			c := inner.Config(some)
 			c.BaseURL = s.URL + inner.URL[strings.LastIndex(inner.URL, ":")+len(":12345"):]
 			answer, err := a.model(t, c).Ask(t.Context(), question)
-			if err != nil || answer.Text != text || answer.Model != some.Model || answer.Usage != tt.usage || calls != 1 {
-				t.Errorf("%s: %+v, %v, %d calls", name, answer, err, calls)
-			}
+			must.Hold(t, err == nil && answer.Text == text && answer.Model == some.Model && answer.Usage == tt.usage && calls == 1,
+				"%s: %+v, %v, %d calls", name, answer, err, calls)
 		})
 	}
 }
@@ -551,9 +507,8 @@ func TestCutOff(t *testing.T) {
 func TestCompatibleWithoutKey(t *testing.T) {
 	s := New(t, Compatible, Say("ok"))
 	s.Key = ""
-	if _, err := adapters[3].model(t, s.Config(some)).Ask(t.Context(), question); err != nil {
-		t.Error(err)
-	}
+	_, err := adapters[3].model(t, s.Config(some)).Ask(t.Context(), question)
+	must.Hold(t, err == nil, "%v", err)
 }
 
 // odd answers every request with a status and a body.
@@ -579,9 +534,7 @@ func TestOddBodies(t *testing.T) {
 		`{"error":{"message":"it broke"}}`, `{"error":"it broke"}`, `{} {}`, `{"a":` + strings.Repeat("[", 20_000)} {
 		each(t, func(t *testing.T, a adapter) {
 			_, err := a.model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
-			if llm.KindOf(err) != llm.Malformed {
-				t.Errorf("%.60s: %v", body, err)
-			}
+			must.Hold(t, llm.KindOf(err) == llm.Malformed, "%.60s: %v", body, err)
 		})
 	}
 }
@@ -605,9 +558,7 @@ func TestManyParts(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		answer, err := model.Ask(t.Context(), question)
 		runtime.ReadMemStats(&after)
-		if len(answer.Text) != many && llm.KindOf(err) != llm.Refused {
-			t.Errorf("%s: %d bytes of text, %v", tt.part, len(answer.Text), err)
-		}
+		must.Hold(t, len(answer.Text) == many || llm.KindOf(err) == llm.Refused, "%s: %d bytes of text, %v", tt.part, len(answer.Text), err)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 100*uint64(len(body)) {
 			t.Errorf("%s: %d kB take %d MB", tt.part, len(body)/1000, used/1e6)
 		}
@@ -635,16 +586,12 @@ func TestErrorsInOtherForms(t *testing.T) {
 		{200, `{"error":{"code":502,"message":"no provider"}}`, llm.Unavailable, "no provider"},
 	} {
 		_, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, tt.status, tt.body), Settings: some}).Ask(t.Context(), llm.Question{Messages: question.Messages})
-		if llm.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.detail) {
-			t.Errorf("%s: %v", tt.body, err)
-		}
+		must.Hold(t, llm.KindOf(err) == tt.kind && strings.Contains(err.Error(), tt.detail), "%s: %v", tt.body, err)
 	}
 	each(t, func(t *testing.T, a adapter) {
 		for status, want := range map[int]llm.Kind{500: llm.Unavailable, 418: llm.Malformed, 401: llm.Unauthorised, 429: llm.RateLimited} {
 			_, err := a.model(t, llm.Config{BaseURL: odd(t, status, "<p>some page"), Key: "some-long-key", Settings: some}).Ask(t.Context(), llm.Question{Messages: question.Messages})
-			if llm.KindOf(err) != want || !strings.Contains(err.Error(), "some page") {
-				t.Errorf("%d: %v", status, err)
-			}
+			must.Hold(t, llm.KindOf(err) == want && strings.Contains(err.Error(), "some page"), "%d: %v", status, err)
 		}
 	})
 }
@@ -654,9 +601,7 @@ func TestResponseFailed(t *testing.T) {
 	for code, want := range map[string]llm.Kind{"server_error": llm.Unavailable, "rate_limit_exceeded": llm.RateLimited, "invalid_prompt": llm.Refused, "invalid_image": llm.Malformed} {
 		body := `{"id":"r","object":"response","status":"failed","output":[],"model":"m","error":{"code":"` + code + `","message":"so it is"}}`
 		_, err := adapters[0].model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
-		if llm.KindOf(err) != want || !strings.Contains(err.Error(), "so it is") {
-			t.Errorf("%s: %v", code, err)
-		}
+		must.Hold(t, llm.KindOf(err) == want && strings.Contains(err.Error(), "so it is"), "%s: %v", code, err)
 	}
 }
 
@@ -666,9 +611,7 @@ func TestKeyInEscapes(t *testing.T) {
 		body := `{"model":"m","choices":[{"message":{"content":"it is \u0073ome-long-key"},"finish_reason":"` + reason + `"}],"usage":{"prompt_tokens":7}}`
 		_, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
 		var e *llm.Error
-		if !errors.As(err, &e) || e.Kind != kind || e.Answer.Text != "" {
-			t.Errorf("%s: %v, %+v", reason, err, e)
-		}
+		must.Hold(t, errors.As(err, &e) && e.Kind == kind && e.Answer.Text == "", "%s: %v, %+v", reason, err, e)
 	}
 }
 
@@ -677,9 +620,7 @@ func TestNames(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		for _, name := range []string{"m\nsigned: nobody", strings.Repeat("m", 400)} {
 			answer, _, err := a.ask(t, Always(Reply{Text: "x", Model: name}))
-			if err != nil || answer.Model == "" || len(answer.Model) > 310 || strings.Contains(answer.Model, "\n") {
-				t.Errorf("%+v, %v", answer, err)
-			}
+			must.Hold(t, err == nil && answer.Model != "" && len(answer.Model) <= 310 && !strings.Contains(answer.Model, "\n"), "%+v, %v", answer, err)
 		}
 	})
 }
@@ -689,9 +630,7 @@ func TestReasoningCountedApart(t *testing.T) {
 	for total, want := range map[int]int64{30: 20, 37: 27} {
 		body := fmt.Sprintf(`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":%d,"completion_tokens_details":{"reasoning_tokens":7}}}`, total)
 		answer, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, 200, body), Settings: some}).Ask(t.Context(), question)
-		if err != nil || answer.Usage != (llm.Usage{Input: 10, Output: want, Reasoning: 7}) {
-			t.Errorf("total %d: %+v, %v", total, answer.Usage, err)
-		}
+		must.Hold(t, err == nil && answer.Usage == (llm.Usage{Input: 10, Output: want, Reasoning: 7}), "total %d: %+v, %v", total, answer.Usage, err)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"jurat/internal/test/must"
 )
 
 // TestStrict: the servers refuse requests outside a vendor's protocol, each for its own reason. Each differs in one
@@ -53,9 +55,8 @@ func TestStrict(t *testing.T) {
 			}
 		}
 		_, err := tt.vendor.decode(good.path, []byte(body))
-		if tt.why == "" && err != nil || tt.why != "" && (err == nil || !strings.Contains(err.Error(), tt.why)) {
-			t.Errorf("%s: %s: %v, want %q", tt.vendor, body, err, tt.why)
-		}
+		must.Hold(t, (tt.why != "" || err == nil) && (tt.why == "" || err != nil && strings.Contains(err.Error(), tt.why)),
+			"%s: %s: %v, want %q", tt.vendor, body, err, tt.why)
 		if _, err := tt.vendor.decode(good.path+"x", []byte(good.body)); err == nil {
 			t.Errorf("%s: another path is accepted", tt.vendor)
 		}
@@ -87,9 +88,7 @@ func TestKeyInItsHeader(t *testing.T) {
 			if v.Name == vendor {
 				twice := h.Clone()
 				twice.Set("X-Other", "k")
-				if v.headers(twice, "k") == nil || v.headers(h, "other") == nil {
-					t.Errorf("%s: a wrong key, or a key in two headers, was accepted", v)
-				}
+				must.Hold(t, v.headers(twice, "k") != nil && v.headers(h, "other") != nil, "%s: a wrong key, or a key in two headers, was accepted", v)
 			}
 		}
 	}

@@ -73,9 +73,7 @@ func TestRecorded(t *testing.T) {
 		must.Do(t, json.Unmarshal(line, &x))
 		want = append(want, x)
 	}
-	if len(want) == 0 || len(got) != len(want) {
-		t.Fatalf("%d exchanges, %d were recorded", len(got), len(want))
-	}
+	must.Need(t, len(want) != 0 && len(got) == len(want), "%d exchanges, %d were recorded", len(got), len(want))
 	for i := range want {
 		if diff := cmp.Diff(want[i], through(t, got[i])); diff != "" {
 			t.Errorf("%s (-recorded +now):\n%s", want[i].Name, diff)
@@ -90,9 +88,7 @@ func through(t *testing.T, x recorded) (out recorded) {
 	if err == nil {
 		err = json.Unmarshal(doc, &out)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return out
 }
 
@@ -250,9 +246,8 @@ func FuzzResponse(f *testing.F) {
 			var e *llm.Error
 			switch {
 			case err == nil:
-				if status >= 300 || answer.Text == "" || answer.Usage.Input < answer.Usage.Cached || answer.Usage.Output < answer.Usage.Reasoning {
-					t.Errorf("%s: status %d gives %+v", a, status, answer)
-				}
+				must.Hold(t, status < 300 && answer.Text != "" && answer.Usage.Input >= answer.Usage.Cached && answer.Usage.Output >= answer.Usage.Reasoning,
+					"%s: status %d gives %+v", a, status, answer)
 			case !errors.As(err, &e) || !kinds[e.Kind]:
 				t.Errorf("%s: %v", a, err)
 			}
