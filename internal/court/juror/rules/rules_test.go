@@ -116,7 +116,7 @@ func TestNothingRead(t *testing.T) {
 		o := alone(1).opinion(c, jury.DefaultRubric(), nil)
 		err := (&jury.Request{Rubric: jury.DefaultRubric()}).ValidateOpinion(&o)
 		must.Hold(t, err == nil, "%v %v", name, err)
-		must.Hold(t, o.Position == jury.NeedsReview && strings.Contains(o.Rationale, "could be read") == one.unread,
+		must.Hold(t, (o.Position == jury.NeedsReview && strings.Contains(o.Rationale, "could be read")) == one.unread,
 			"%s: %s %d: %s", name, o.Position, o.TotalScore, o.Rationale)
 	}
 }
