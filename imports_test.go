@@ -175,7 +175,7 @@ var importRules = []importRule{
 	{"jurat", nil, "the tour imports nothing"},
 }
 
-// wiring is what only commands may import.
+// onlyInCommand is what only commands may import.
 var onlyInCommand = []string{"flag", "os/signal", "github.com/alecthomas/kong"}
 
 type goPackage struct {
