@@ -31,16 +31,11 @@ func TestGrown(t *testing.T) {
 	imported(t, b, "s.jsonl", claudeSession)
 	before := len(b.order)
 	checked, sealed := imported(t, b, "s.jsonl", claudeSession+claudeMore)
-	if checked.New != 1 || sealed.New != 1 || checked.Known != before || len(checked.Faults) > 0 {
-		t.Fatalf("%+v, %+v", checked, sealed)
-	}
+	must.Need(t, checked.New == 1 && sealed.New == 1 && checked.Known == before && len(checked.Faults) == 0, "%+v, %+v", checked, sealed)
 	want := `recorded/support/ses1 import/claude-code:  => "There is none."||claude-x|{"input_tokens":20,"output_tokens":3}|req2|2026-01-30T10:00:05Z`
-	if diff := cmp.Diff(want, said(b.acts[b.order[before]])); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if again, _ := imported(t, b, "s.jsonl", claudeSession+claudeMore); again.New != 0 || again.Known != before+1 {
-		t.Errorf("again: %+v", again)
-	}
+	must.Equal(t, cmp.Diff(want, said(b.acts[b.order[before]])), "")
+	again, _ := imported(t, b, "s.jsonl", claudeSession+claudeMore)
+	must.Hold(t, again.New == 0 && again.Known == before+1, "again: %+v", again)
 	whole := newBook()
 	imported(t, whole, "s.jsonl", claudeSession+claudeMore)
 	if len(whole.order) != before {
@@ -57,9 +52,7 @@ func TestGrownWithoutIDs(t *testing.T) {
 	}
 	for n := 1; n <= 5; n++ {
 		checked, sealed := imported(t, b, "s.json", messages(n))
-		if len(checked.Faults) > 0 || sealed.New != 1 {
-			t.Fatalf("%d messages: %+v, %+v", n, checked, sealed)
-		}
+		must.Need(t, len(checked.Faults) == 0 && sealed.New == 1, "%d messages: %+v, %+v", n, checked, sealed)
 	}
 	want := []string{
 		`recorded/support/s import/openai: [{"content":"a","role":"user"}] => ||||||upstream_error`,
@@ -67,9 +60,7 @@ func TestGrownWithoutIDs(t *testing.T) {
 		`recorded/support/s import/openai:  => "c"|||||`,
 		`recorded/support/s import/openai:  => "d"|||||`,
 		`recorded/support/s import/openai: [{"content":"a","role":"user"}] => ||||||upstream_error`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 }
 
 // TestChanged: an entry that the log has with other words is named, and nothing is sealed of the file; --skip passes over it.
@@ -79,28 +70,21 @@ func TestChanged(t *testing.T) {
 	before := len(b.order)
 	changed := strings.Replace(claudeSession+claudeMore, `"order":7`, `"order":8`, 1)
 	checked, _ := imported(t, b, "s.jsonl", changed)
-	if checked.Changed != 1 || len(checked.Faults) != 1 || !errors.Is(checked.Faults[0], ErrChanged) || len(b.order) != before {
-		t.Fatalf("%+v, %d records", checked, len(b.order))
-	}
-	if text := checked.Faults[0].Error(); !strings.HasPrefix(text, "s.jsonl: line 2: it was changed since it was imported: the record ") {
-		t.Error(text)
-	}
+	must.Need(t, checked.Changed == 1 && len(checked.Faults) == 1 && errors.Is(checked.Faults[0], ErrChanged) && len(b.order) == before,
+		"%+v, %d records", checked, len(b.order))
+	text := checked.Faults[0].Error()
+	must.Hold(t, strings.HasPrefix(text, "s.jsonl: line 2: it was changed since it was imported: the record "), "%v", text)
 	checked, sealed := imported(t, b, "s.jsonl", changed, func(o *Options) { o.Skip = true })
-	if checked.Changed != 1 || sealed.New != 1 || len(b.order) != before+1 {
-		t.Errorf("%+v, %+v", checked, sealed)
-	}
+	must.Hold(t, checked.Changed == 1 && sealed.New == 1 && len(b.order) == before+1, "%+v, %+v", checked, sealed)
 	shorter := strings.Join(strings.SplitAfter(claudeSession, "\n")[:3], "")
-	if checked, _ := imported(t, b, "s.jsonl", shorter); checked.Changed != 1 {
-		t.Errorf("an entry that became shorter: %+v", checked)
-	}
+	checked, _ = imported(t, b, "s.jsonl", shorter)
+	must.Hold(t, checked.Changed == 1, "an entry that became shorter: %+v", checked)
 	other := `[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]`
 	imported(t, b, "a.json", other)
-	if checked, _ := imported(t, b, "a.json", strings.Replace(other, "y", "z", 1)); checked.Changed != 1 {
-		t.Errorf("another file of the same name: %+v", checked)
-	}
-	if _, sealed := imported(t, b, "a.json", strings.Replace(other, "y", "z", 1), func(o *Options) { o.Name = "b" }); sealed.New != 1 {
-		t.Errorf("with another name: %+v", sealed)
-	}
+	checked, _ = imported(t, b, "a.json", strings.Replace(other, "y", "z", 1))
+	must.Hold(t, checked.Changed == 1, "another file of the same name: %+v", checked)
+	_, sealed = imported(t, b, "a.json", strings.Replace(other, "y", "z", 1), func(o *Options) { o.Name = "b" })
+	must.Hold(t, sealed.New == 1, "with another name: %+v", sealed)
 }
 
 // TestExpired: what a record said that has expired is not known, and is not sealed again.
@@ -109,9 +93,7 @@ func TestExpired(t *testing.T) {
 	o := b.options()
 	o.Sealed = func(context.Context, string) (*evidence.ObservedBody, error) { return &evidence.ObservedBody{}, nil }
 	checked, err := Check(context.Background(), open(t, "s.jsonl", claudeSession), o)
-	if err != nil || checked.New != 0 || checked.Changed != 0 || checked.Known == 0 {
-		t.Errorf("%+v, %v", checked, err)
-	}
+	must.Hold(t, err == nil && checked.New == 0 && checked.Changed == 0 && checked.Known != 0, "%+v, %v", checked, err)
 }
 
 // TestSameIDTwice: an id that stands twice in a file is one entry if the words are the same, and a fault otherwise.
@@ -145,12 +127,10 @@ func TestWrongEntries(t *testing.T) {
 			t.Errorf("%s: %+v, %d records", test.name, checked, len(b.order))
 			continue
 		}
-		if got := checked.Faults[0].Error(); !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s: %s", test.name, got)
-		}
-		if _, sealed := imported(t, b, "s.jsonl", text, func(o *Options) { o.Skip = true }); sealed.New != 2 {
-			t.Errorf("%s, passed over: %+v", test.name, sealed)
-		}
+		got := checked.Faults[0].Error()
+		must.Hold(t, strings.HasPrefix(got, test.want), "%s: %s", test.name, got)
+		_, sealed := imported(t, b, "s.jsonl", text, func(o *Options) { o.Skip = true })
+		must.Hold(t, sealed.New == 2, "%s, passed over: %+v", test.name, sealed)
 	}
 }
 
@@ -177,25 +157,17 @@ func TestBrokenFiles(t *testing.T) {
 		if err == nil {
 			_, err = Check(context.Background(), f, newBook().options())
 		}
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v; want %q", test.name, err, test.want)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v; want %q", test.name, err, test.want)
 	}
 }
 
 // TestGivenFormat: a format that the file contradicts is refused, and one that it does not show is taken.
 func TestGivenFormat(t *testing.T) {
-	if _, err := in(t, "s.json", []byte(claudeSession), Codex); err == nil || !strings.Contains(err.Error(), "give --from claude-code") {
-		t.Error(err)
-	}
+	must.Refuse(t, "give --from claude-code")(in(t, "s.json", []byte(claudeSession), Codex))
 	must.Fail(t, ErrUnknown)(in(t, "s.json", []byte(`{"rows":[]}`), Promptfoo))
 	f, err := in(t, "s.json", []byte(`[{"role":"user","content":"x"}]`), Anthropic)
-	if err != nil || f.Format != Anthropic {
-		t.Error(f, err)
-	}
-	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), "promptfoo, inspect") {
-		t.Error(err)
-	}
+	must.Hold(t, err == nil && f.Format == Anthropic, "%v %v", f, err)
+	must.Refuse(t, "promptfoo, inspect")(ParseFormat("yaml"))
 }
 
 // TestFilesThatAreNotRead: exports of chat apps and results of tau2-bench are refused by their names, with the formats that are read, also where a format is given.
@@ -221,9 +193,8 @@ func TestFilesThatAreNotRead(t *testing.T) {
 func TestNamesInArchives(t *testing.T) {
 	b := newBook()
 	text := string(packed(t, "../samples/x_epoch_1.json", "no JSON", "samples/../../y.json", "no JSON", "samples/s1_epoch_1.json", inspectSample, "summaries.json", "no JSON"))
-	if checked, sealed := imported(t, b, "log.eval", text); len(checked.Faults) > 0 || sealed.New != 2 {
-		t.Errorf("%+v, %+v", checked, sealed)
-	}
+	checked, sealed := imported(t, b, "log.eval", text)
+	must.Hold(t, len(checked.Faults) == 0 && sealed.New == 2, "%+v, %+v", checked, sealed)
 }
 
 // TestBomb: an archive that unpacks to more than real logs do is refused, and so is a sample that is too long.
@@ -231,21 +202,16 @@ func TestBomb(t *testing.T) {
 	long := packed(t, "samples/a_epoch_1.json", `{"id":"`+strings.Repeat("x", maxValue)+`"}`, "samples/s1_epoch_1.json", inspectSample)
 	f := must.Get(in(t, "log.eval", long, Unknown))(t)
 	checked, err := Check(context.Background(), f, newBook().options())
-	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !errors.Is(checked.Faults[0], errLong) {
-		t.Errorf("%+v, %v", checked, err)
-	}
+	must.Hold(t, err == nil && checked.Wrong == 1 && checked.Entries == 2 && errors.Is(checked.Faults[0], errLong), "%+v, %v", checked, err)
 	many := packed(t, "samples/a_epoch_1.json", `{"id":["`+strings.Repeat(`x","`, 300_000)+`"]}`, "samples/s1_epoch_1.json", inspectSample)
-	if f, err = in(t, "log.eval", many, Unknown); err != nil {
-		t.Fatal(err)
-	}
+	f, err = in(t, "log.eval", many, Unknown)
+	must.Do(t, err)
 	checked, err = Check(context.Background(), f, newBook().options())
-	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !strings.Contains(checked.Faults[0].Error(), "more than 262144 values") {
-		t.Errorf("%+v, %v", checked, err)
-	}
+	must.Hold(t, err == nil && checked.Wrong == 1 && checked.Entries == 2 && strings.Contains(checked.Faults[0].Error(), "more than 262144 values"),
+		"%+v, %v", checked, err)
 	deep := strings.Replace(inspectSample, "{", `{"events":[`+strings.Repeat("0,", 2_000_000)+"0],", 1) // which nobody reads
-	if f, err = in(t, "log.eval", packed(t, "samples/s1_epoch_1.json", deep), Unknown); err != nil {
-		t.Fatal(err)
-	}
+	f, err = in(t, "log.eval", packed(t, "samples/s1_epoch_1.json", deep), Unknown)
+	must.Do(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	checked, err = Check(context.Background(), f, newBook().options())
@@ -271,12 +237,10 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 	tally, err := Seal(ctx, open(t, "s.jsonl", text.String()), b.options())
-	if !errors.Is(err, context.Canceled) || tally.New != len(b.order) || b.begun != len(b.order) || tally.New < 20 || tally.New == count {
-		t.Fatalf("%+v, %v, %d records", tally, err, len(b.order))
-	}
-	if _, sealed := imported(t, b, "s.jsonl", text.String()); sealed.New+tally.New != count || len(b.order) != count {
-		t.Errorf("%+v after %+v", sealed, tally)
-	}
+	must.Need(t, errors.Is(err, context.Canceled) && tally.New == len(b.order) && b.begun == len(b.order) && tally.New >= 20 && tally.New != count,
+		"%+v, %v, %d records", tally, err, len(b.order))
+	_, sealed := imported(t, b, "s.jsonl", text.String())
+	must.Hold(t, sealed.New+tally.New == count && len(b.order) == count, "%+v after %+v", sealed, tally)
 }
 
 // TestEarlierAnswersInAPrompt: answers that stand in the prompt of an evaluation are no acts of the agent.
@@ -284,9 +248,7 @@ func TestEarlierAnswersInAPrompt(t *testing.T) {
 	b := newBook()
 	imported(t, b, "r.json", `{"results":[{"id":"r","prompt":{"raw":"[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"user\",\"content\":\"c\"}]"},"response":{"output":"d"}}]}`)
 	want := []string{`recorded/support/r import/promptfoo: [{"content":"a","role":"user"},{"content":"b","role":"assistant"},{"content":"c","role":"user"}] => "d"|||||`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 }
 
 // TestCannotSeal: the first act that cannot be sealed ends the import, and is named.
@@ -295,12 +257,8 @@ func TestCannotSeal(t *testing.T) {
 	b.fail = full
 	messages := strings.Repeat(`{"role":"user","content":"a"},{"role":"assistant","content":"b"},`, 20)
 	_, err := Seal(context.Background(), open(t, "s.json", `[`+strings.TrimSuffix(messages, ",")+`]`), b.options())
-	if !errors.Is(err, full) || !strings.Contains(err.Error(), "s.json: the document: sealing: ") {
-		t.Error(err)
-	}
-	if len(b.order) > 0 {
-		t.Error("what follows is sealed without what came before it")
-	}
+	must.Hold(t, errors.Is(err, full) && strings.Contains(err.Error(), "s.json: the document: sealing: "), "%v", err)
+	must.Hold(t, len(b.order) == 0, "what follows is sealed without what came before it")
 }
 
 // TestChangedMeanwhile: a file that changes while it is read is an error, because records name its digest. One that only grows is read as it was.
@@ -313,33 +271,26 @@ func TestChangedMeanwhile(t *testing.T) {
 	f := must.Get(Open(path, Unknown))(t)
 	write(claudeSession + claudeMore)
 	b := newBook()
-	if _, err := Seal(context.Background(), f, b.options()); err != nil {
-		t.Errorf("it grew: %v", err)
-	}
+	must.Fail(t, nil, "it grew")(Seal(context.Background(), f, b.options()))
 	for _, a := range b.acts {
 		must.Equal(t, headerOf(a.Request, "file-sha256"), evidence.DigestOf([]byte(claudeSession)).String())
 	}
 	b = newBook()
 	b.sealed = func() { write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)) }
-	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed while it was read") {
-		t.Error(err)
-	}
+	must.Refuse(t, "it was changed while it was read")(Seal(context.Background(), f, b.options()))
 }
 
 // TestOpenedAgain: a file is opened again when it is read, and refused if it is another.
 func TestOpenedAgain(t *testing.T) {
 	f := open(t, "s.jsonl", claudeSession)
-	if checked, err := Check(context.Background(), f, newBook().options()); err != nil || checked.New != 3 {
-		t.Errorf("%+v, %v", checked, err)
-	}
+	checked, err := Check(context.Background(), f, newBook().options())
+	must.Hold(t, err == nil && checked.New == 3, "%+v, %v", checked, err)
 	must.Do(t, os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600))
 	b := newBook()
 	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed since it was looked at") || len(b.order) > 0 {
 		t.Errorf("%v, %d records", err, len(b.order))
 	}
-	if _, err := Open(t.TempDir(), Unknown); err == nil || !strings.Contains(err.Error(), "name the files in it") {
-		t.Error(err)
-	}
+	must.Refuse(t, "name the files in it")(Open(t.TempDir(), Unknown))
 }
 
 // TestPartIsOfTheFile: what an act seals beside what was read stands in the file, and hashes to what is stated.
@@ -352,14 +303,10 @@ func TestPartIsOfTheFile(t *testing.T) {
 			t.Errorf("%s: %d bytes", id, r.Bytes)
 		}
 		for _, line := range strings.Split(string(r.Kept), "\n") {
-			if !strings.Contains(claudeSession, line+"\n") {
-				t.Errorf("not in the file: %s", line)
-			}
+			must.Hold(t, strings.Contains(claudeSession, line+"\n"), "not in the file: %s", line)
 		}
 		for name, want := range map[string]string{"file": "s.jsonl", "file-bytes": fmt.Sprint(len(claudeSession)), "file-sha256": evidence.DigestOf([]byte(claudeSession)).String(), "format": "claude-code", "importer": "jurat test"} {
-			if headerOf(r, name) != want {
-				t.Errorf("%s: %s is %q, want %q", id, name, headerOf(r, name), want)
-			}
+			must.Hold(t, headerOf(r, name) == want, "%s: %s is %q, want %q", id, name, headerOf(r, name), want)
 		}
 		if a.Vantage != evidence.Telemetry || a.Fidelity != evidence.ByAttributes || a.ActionType != evidence.ObservedSpan || a.AgentID == a.Agent {
 			t.Errorf("%s: %+v", id, a)
@@ -378,9 +325,8 @@ func TestZstd(t *testing.T) {
 	f := must.Get(w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: zstd.ZipMethodWinZip}))(t)
 	must.Get(f.Write([]byte(inspectSample)))(t)
 	must.Do(t, w.Close())
-	if checked, sealed := imported(t, newBook(), "log.eval", out.String()); len(checked.Faults) > 0 || sealed.New != 2 {
-		t.Errorf("%+v, %+v", checked, sealed)
-	}
+	checked, sealed := imported(t, newBook(), "log.eval", out.String())
+	must.Hold(t, len(checked.Faults) == 0 && sealed.New == 2, "%+v, %+v", checked, sealed)
 }
 
 // TestWhatIsNoAnswer: what a program wrote in the place of an answer is no model's.
@@ -390,9 +336,8 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		`{"sessionId":"s","type":"assistant","isApiErrorMessage":true,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"API Error"}],"usage":{"input_tokens":0}},"uuid":"v"}` + "\n"
 	imported(t, b, "s.jsonl", line)
 	a := b.acts[b.order[0]]
-	if a.ModelVersion != "" || a.Usage != nil || !slices.Contains(a.Missing, "an answer: the entry of the file says that there was an error") {
-		t.Errorf("%+v", a)
-	}
+	must.Hold(t, a.ModelVersion == "" && a.Usage == nil && slices.Contains(a.Missing, "an answer: the entry of the file says that there was an error"),
+		"%+v", a)
 }
 
 // TestCountsOfOneAnswer: an answer that goes on after the result of a tool is counted once.
@@ -409,9 +354,7 @@ func TestCountsOfOneAnswer(t *testing.T) {
 			counts++
 		}
 	}
-	if len(b.acts) != 2 || counts != 1 {
-		t.Errorf("%d of %d acts have counts", counts, len(b.acts))
-	}
+	must.Hold(t, len(b.acts) == 2 && counts == 1, "%d of %d acts have counts", counts, len(b.acts))
 }
 
 // TestNamesOfConversations: a name that no chain can have is replaced by its digest, and two of them stay apart.
@@ -425,13 +368,9 @@ func TestNamesOfConversations(t *testing.T) {
 	chains := map[string]bool{}
 	for _, a := range b.acts {
 		chains[a.ChainID] = true
-		if evidence.CheckName(a.ChainID) != nil || !strings.HasPrefix(a.ChainID, "recorded/support/sha256-") {
-			t.Error(a.ChainID)
-		}
+		must.Hold(t, evidence.CheckName(a.ChainID) == nil && strings.HasPrefix(a.ChainID, "recorded/support/sha256-"), "%v", a.ChainID)
 	}
-	if len(chains) != 2 {
-		t.Errorf("%v", chains)
-	}
+	must.Hold(t, len(chains) == 2, "%v", chains)
 }
 
 // TestSubagents: the conversation of a subagent is one chain, whichever of its lines name it, and two of them do not mix.
@@ -445,9 +384,7 @@ func TestSubagents(t *testing.T) {
 		`recorded/support/s-agent-a1 import/claude-code: [{"content":"a1","name":"the agent that called this one","role":"user"}] => "a2"|||||`,
 		`recorded/support/s-agent-a1 import/claude-code: [{"content":"a3","name":"the agent that called this one","role":"user"}] => ||||||upstream_error`,
 		`recorded/support/s-agent-bee import/claude-code: [{"content":"b1","name":"the agent that called this one","role":"user"}] => "b2"|||||`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 }
 
 // TestLong: a file is read in a bounded memory, however many entries it has: of one that is sealed nothing is held.
@@ -476,15 +413,13 @@ func TestLong(t *testing.T) {
 		defer mu.Unlock()
 		if seen = append(seen, weak.Make(&act.Request.Kept[0])); len(seen)%100 == 0 {
 			runtime.GC()
-			if held := slices.DeleteFunc(slices.Clone(seen), func(p weak.Pointer[byte]) bool { return p.Value() == nil }); len(held) > most {
-				t.Errorf("of %d entries %d are held", len(seen), len(held))
-			}
+			held := slices.DeleteFunc(slices.Clone(seen), func(p weak.Pointer[byte]) bool { return p.Value() == nil })
+			must.Hold(t, len(held) <= most, "of %d entries %d are held", len(seen), len(held))
 		}
 		return nil
 	}
-	if tally, err := Seal(context.Background(), f, o); err != nil || tally.New != entries {
-		t.Fatalf("%+v, %v", tally, err)
-	}
+	tally, err := Seal(context.Background(), f, o)
+	must.Need(t, err == nil && tally.New == entries, "%+v, %v", tally, err)
 }
 
 // FuzzImport: whatever is in a file, it is read or refused; what is sealed is what a record can hold, and of the same file nothing is sealed twice.
@@ -509,18 +444,14 @@ func FuzzImport(f *testing.F) {
 		}
 		seal := o.Seal
 		o.Seal = func(ctx context.Context, act observed.Act) error {
-			if evidence.DigestOf(act.Request.Kept) != act.Request.SHA256 || evidence.CheckName(act.ChainID) != nil {
-				t.Errorf("%s: %q", act.RecordID, act.ChainID)
-			}
+			must.Hold(t, evidence.DigestOf(act.Request.Kept) == act.Request.SHA256 && evidence.CheckName(act.ChainID) == nil,
+				"%s: %q", act.RecordID, act.ChainID)
 			return seal(ctx, act)
 		}
 		first, err := Seal(context.Background(), file, o)
-		if err != nil || first.New != len(b.order) {
-			t.Fatalf("%+v, %v, %d records", first, err, len(b.order))
-		}
+		must.Need(t, err == nil && first.New == len(b.order), "%+v, %v, %d records", first, err, len(b.order))
 		again, err := Check(context.Background(), file, o)
-		if err != nil || again.New != 0 || again.Known != first.New+first.Known || again.Changed != first.Changed {
-			t.Fatalf("again: %+v, %v; first %+v", again, err, first)
-		}
+		must.Need(t, err == nil && again.New == 0 && again.Known == first.New+first.Known && again.Changed == first.Changed,
+			"again: %+v, %v; first %+v", again, err, first)
 	})
 }

@@ -96,15 +96,12 @@ func imported(t testing.TB, b *book, name, text string, change ...func(*Options)
 	}
 	f := open(t, name, text)
 	checked, err := Check(context.Background(), f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(checked.Faults) > 0 && !o.Skip {
 		return checked, sealed
 	}
-	if sealed, err = Seal(context.Background(), f, o); err != nil {
-		t.Fatal(err)
-	}
+	sealed, err = Seal(context.Background(), f, o)
+	must.Do(t, err)
 	return checked, sealed
 }
 
@@ -223,16 +220,10 @@ func TestFormats(t *testing.T) {
 			f := open(t, "file.bin", test.text)
 			must.Equal(t, f.Format, test.format)
 			checked, sealed := imported(t, b, "file.bin", test.text)
-			if len(checked.Faults) > 0 || checked.New != sealed.New || sealed.New != len(test.want) {
-				t.Errorf("%+v, %+v", checked, sealed)
-			}
-			if diff := cmp.Diff(test.want, b.said()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Hold(t, len(checked.Faults) == 0 && checked.New == sealed.New && sealed.New == len(test.want), "%+v, %+v", checked, sealed)
+			must.Equal(t, cmp.Diff(test.want, b.said()), "")
 			again, sealed := imported(t, b, "file.bin", test.text)
-			if again.Known != len(test.want) || sealed.New != 0 {
-				t.Errorf("again: %+v, %+v", again, sealed)
-			}
+			must.Hold(t, again.Known == len(test.want) && sealed.New == 0, "again: %+v, %+v", again, sealed)
 		})
 	}
 }

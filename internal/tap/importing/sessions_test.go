@@ -35,14 +35,10 @@ func missing(t *testing.T, b *book, act int, want, never []string) {
 		return slices.ContainsFunc(list, func(m string) bool { return strings.HasPrefix(m, what) })
 	}
 	for _, what := range want {
-		if !named(what) {
-			t.Errorf("act %d: %q is not in %q", act, what, list)
-		}
+		must.Hold(t, named(what), "act %d: %q is not in %q", act, what, list)
 	}
 	for _, what := range never {
-		if named(what) {
-			t.Errorf("act %d: %q is in %q", act, what, list)
-		}
+		must.Hold(t, !named(what), "act %d: %q is in %q", act, what, list)
 	}
 }
 
@@ -78,26 +74,21 @@ func TestClaudeCodeSpeakers(t *testing.T) {
 		ccUser("c3", "c2", `"A task ended"`, `"origin":{"kind":"task-notification"},`) +
 		ccLine("n1", "c3", "assistant", `"isApiErrorMessage":false,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"No response requested."}]}`) +
 		ccUser("u3", "n1", `"Now?"`, "") + ccAgent("a3", "u3", "Now.")
-	if checked, _ := imported(t, b, "s.jsonl", file); len(checked.Faults) > 0 {
-		t.Fatal(checked.Faults)
-	}
+	checked, _ := imported(t, b, "s.jsonl", file)
+	must.Need(t, len(checked.Faults) == 0, "%v", checked.Faults)
 	program := `{"content":"%s","name":"Claude Code","role":"system"}`
 	want := []string{
 		`recorded/support/s import/claude-code: [{"content":"Hello","role":"user"}] => [{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"ls"},"id":"t","type":"function"}]}]||claude-x|||`,
 		`recorded/support/s import/claude-code: [{"content":"a.txt","role":"tool","tool_call_id":"t"},{"content":"And b?","role":"user"},` + fmt.Sprintf(program, "task 1 ended") + `] => "One file."||claude-x||m-a2|`,
 		`recorded/support/s import/claude-code: [{"content":"Go","role":"user"},` + fmt.Sprintf(program, "API Error: 529") + `] => ||||||upstream_error`,
 		`recorded/support/s import/claude-code: [` + fmt.Sprintf(program, "A summary") + `,` + fmt.Sprintf(program, "Caveat") + `,` + fmt.Sprintf(program, "A task ended") + `,` + fmt.Sprintf(program, "No response requested.") + `,{"content":"Now?","role":"user"}] => "Now."||claude-x||m-a3|`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 	const added, summed, failed = "what the program added to the prompt in a line of its own: skill_listing", "what was said before: from here on the agent was shown a summary", "an answer: the entry of the file says that there was an error"
 	missing(t, b, 0, []string{added, noSystem}, []string{summed, failed})
 	missing(t, b, 1, nil, []string{added, summed, failed})
 	missing(t, b, 2, []string{failed}, []string{summed})
 	missing(t, b, 3, []string{summed}, []string{failed})
-	if got := headerOf(b.acts[b.order[0]].Request, "writer"); got != "Claude Code 2.1.197" {
-		t.Error(got)
-	}
+	must.Equal(t, headerOf(b.acts[b.order[0]].Request, "writer"), "Claude Code 2.1.197")
 }
 
 // TestClaudeCodeBranches: where a user went back in a session, that is named. Calls side by side, whose lines are branches, too, are no such place; and a
@@ -124,9 +115,8 @@ func TestClaudeCodeBranches(t *testing.T) {
 		}
 	}
 	b = newBook()
-	if checked, _ := imported(t, b, "s.jsonl", ccUser("u1", "u2", `"One"`, "")+ccUser("u2", "u1", `"Two"`, "")+ccUser("u3", "elsewhere", `"Three"`, "")); len(checked.Faults) > 0 {
-		t.Error(checked.Faults)
-	}
+	checked, _ := imported(t, b, "s.jsonl", ccUser("u1", "u2", `"One"`, "")+ccUser("u2", "u1", `"Two"`, "")+ccUser("u3", "elsewhere", `"Three"`, ""))
+	must.Hold(t, len(checked.Faults) == 0, "%v", checked.Faults)
 	missing(t, b, 0, nil, []string{back})
 }
 
@@ -158,17 +148,14 @@ func TestCodexOfToday(t *testing.T) {
 		event(`{"type":"thread_rolled_back","num_turns":2}`) + codexSaid("user", "Again", "user") + event(`{"type":"turn_aborted","reason":"interrupted"}`) +
 		`{"timestamp":"t3","type":"compacted","payload":{"message":"A summary"}}` + "\n" +
 		codexSaid("user", "Go", "user") + event(`{"type":"error","message":"stream closed"}`) + codexSaid("user", "Go on", "user") + answer
-	if checked, _ := imported(t, b, "s.jsonl", file); len(checked.Faults) > 0 {
-		t.Fatal(checked.Faults)
-	}
+	checked, _ := imported(t, b, "s.jsonl", file)
+	must.Need(t, len(checked.Faults) == 0, "%v", checked.Faults)
 	want := []string{
 		`recorded/support/c1 import/codex: [{"content":"You are Codex","role":"system"},{"content":"cwd is /w","name":"Codex","role":"system"},{"content":"Do it","role":"user"}] => [` + `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"ls","name":"exec"},"id":"k","type":"function"}]}` + `]|gpt-x||{"input_tokens":20}|r1|t1`,
 		`recorded/support/c1 import/codex: [{"content":"a.txt","role":"tool","tool_call_id":"k"}] => "Done."|gpt-x||{"input_tokens":20}|r2|t1`,
 		`recorded/support/c1 import/codex: [{"content":"Again","role":"user"},{"content":"Go","role":"user"}] => |||||t1|upstream_error`,
 		`recorded/support/c1 import/codex: [{"content":"Go on","role":"user"}] => "Done."|gpt-x|||m1|t1`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 	missing(t, b, 0, nil, []string{noSystem, "whether a user", "counts of tokens"})
 	missing(t, b, 1, []string{"what an item of a kind says that is not known here: hologram"}, []string{noSystem})
 	missing(t, b, 2, []string{"that all before it was shown to the agent: 2 turns", "the rest of the turn, which was broken off: interrupted", "what was said before: from here on", "an answer:"}, nil)
@@ -234,21 +221,17 @@ func TestMuchIsMissing(t *testing.T) {
 		b := newBook()
 		imported(t, b, "s.jsonl", file)
 		missing(t, b, 0, []string{"more that is not named here"}, nil)
-		if n := len(b.acts[b.order[0]].Missing); n > mostLacks+20 {
-			t.Errorf("%d are named", n)
-		}
+		n := len(b.acts[b.order[0]].Missing)
+		must.Hold(t, n <= mostLacks+20, "%d are named", n)
 	}
 }
 
 // TestSessionsOfTomorrow: a block of a kind that is not known here is named, and the rest of the message is read; what another agent of a team says is that agent's.
 func TestSessionsOfTomorrow(t *testing.T) {
 	b := newBook()
-	if checked, _ := imported(t, b, "s.jsonl", ccUser("u", "", `[{"type":"hologram","x":1},{"type":"text","text":"Hi"}]`, "")+ccAgent("a", "u", "Ho")); len(checked.Faults) > 0 {
-		t.Fatal(checked.Faults)
-	}
-	if got := b.said()[0]; got != `recorded/support/s import/claude-code: [{"content":"Hi","role":"user"}] => "Ho"||claude-x||m-a|` {
-		t.Error(got)
-	}
+	checked, _ := imported(t, b, "s.jsonl", ccUser("u", "", `[{"type":"hologram","x":1},{"type":"text","text":"Hi"}]`, "")+ccAgent("a", "u", "Ho"))
+	must.Need(t, len(checked.Faults) == 0, "%v", checked.Faults)
+	must.Equal(t, b.said()[0], `recorded/support/s import/claude-code: [{"content":"Hi","role":"user"}] => "Ho"||claude-x||m-a|`)
 	missing(t, b, 0, []string{"what a block of a kind says that is not known here: hologram"}, nil)
 	b = newBook()
 	if checked, _ := imported(t, b, "s.jsonl", fmt.Sprintf(codexMeta, "c", "")+codexItem(`{"type":"agent_message","author":"/root/child","recipient":"/root","content":[{"type":"input_text","text":"Found it"},{"type":"encrypted_content","encrypted_content":"g"}]}`)+
@@ -264,16 +247,13 @@ func TestSessionsOfTomorrow(t *testing.T) {
 // TestExamplesReadAsConversations: what is sealed of a conversation, exchange by exchange, reads as the conversation does for a jury.
 func TestExamplesReadAsConversations(t *testing.T) {
 	files, err := filepath.Glob("../../../examples/*/conversation.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "%v %v", files, err)
 	for _, file := range files {
 		text := must.Get(os.ReadFile(file))(t)
 		want := must.Get(subject.New(nil, text))(t)
 		b := newBook()
-		if checked, _ := imported(t, b, "conversation.json", string(text)); len(checked.Faults) > 0 {
-			t.Errorf("%s: %v", file, checked.Faults)
-		}
+		checked, _ := imported(t, b, "conversation.json", string(text))
+		must.Hold(t, len(checked.Faults) == 0, "%s: %v", file, checked.Faults)
 		var got []subject.Message
 		for _, id := range b.order {
 			for _, said := range [][]byte{b.acts[id].Prompt, b.acts[id].Payload.Response} {
@@ -281,9 +261,7 @@ func TestExamplesReadAsConversations(t *testing.T) {
 			}
 		}
 		ignored := cmpopts.IgnoreFields(subject.Message{}, "Number", "CallNumber", "CallPlace", "AnswersTo", "Name", "ToolName")
-		if diff := cmp.Diff(want.Messages, got, ignored, cmpopts.IgnoreFields(subject.ToolCall{}, "Result"), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: (-want +got):\n%s", file, diff)
-		}
+		must.Equal(t, cmp.Diff(want.Messages, got, ignored, cmpopts.IgnoreFields(subject.ToolCall{}, "Result"), cmpopts.EquateEmpty()), "", file)
 	}
 }
 
@@ -310,16 +288,13 @@ func TestPromptfooOutcomes(t *testing.T) {
  {"id":"d","prompt":{"raw":"Q"},"response":{"output":"A","cached":true},"testCase":{"options":{"transform":"output.trim()"}},"failureReason":0},
  {"id":"e","prompt":{"raw":"Q"},"response":{"output":"A"},"failureReason":2,"error":"the grader failed"},
  {"id":"f","prompt":{"raw":"Q"},"response":{"output":"A"},"error":"Expected"}]}}`
-	if checked, _ := imported(t, b, "out.json", file); len(checked.Faults) > 0 {
-		t.Fatal(checked.Faults)
-	}
+	checked, _ := imported(t, b, "out.json", file)
+	must.Need(t, len(checked.Faults) == 0, "%v", checked.Faults)
 	const answered, failed = `import/promptfoo: [{"content":"Q","role":"user"}] => "A"|||||`, `import/promptfoo: [{"content":"Q","role":"user"}] => ||||||upstream_error`
 	want := []string{"recorded/support/a " + answered, "recorded/support/b " + failed, "recorded/support/c " + failed, "recorded/support/d " + answered, "recorded/support/e " + answered, "recorded/support/f " + answered}
 	got := b.said()
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 	const error, changed, kept, doubt = "an answer: the entry of the file says that there was an error", "the output as the agent gave it", "a call of its own", "whether all went well"
 	named := map[string][]string{"b": {error}, "c": {error}, "d": {changed, kept}, "e": {doubt}}
 	for i, id := range b.order {
@@ -337,13 +312,10 @@ func TestInspectInput(t *testing.T) {
  {"id":"1","role":"user","source":"input","content":"Say a"},{"id":"2","role":"assistant","source":"input","content":"a"},{"id":"3","role":"user","source":"input","content":"Say b"},
  {"id":"4","role":"assistant","source":"generate","model":"x-1","content":"b"}],"output":{"model":"x-1","usage":{"input_tokens":3}}},
  {"id":2,"epoch":1,"messages":[],"error":{"message":"no sandbox"}}]}`
-	if checked, _ := imported(t, b, "log.json", file); len(checked.Faults) > 0 {
-		t.Fatal(checked.Faults)
-	}
+	checked, _ := imported(t, b, "log.json", file)
+	must.Need(t, len(checked.Faults) == 0, "%v", checked.Faults)
 	want := []string{`recorded/support/e-1_epoch_2 import/inspect: [{"content":"Say a","role":"user"},{"content":"a","role":"assistant"},{"content":"Say b","role":"user"}] => "b"|m/x|x-1|{"input_tokens":3}||`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 	missing(t, b, 0, []string{"the rest of the sample, which was ended by its limit: token", "what the log has as events alone"}, nil)
 }
 
@@ -353,9 +325,7 @@ func TestInspectUnfinished(t *testing.T) {
 	imported(t, b, "log.eval", string(packed(t, "_journal/start.json", `{"version":2,"eval":{"eval_id":"e","model":"m/x"},"plan":{}}`,
 		"samples/1_epoch_1.json", `{"id":1,"epoch":1,"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":"A"}]}`)))
 	want := []string{`recorded/support/e-1_epoch_1 import/inspect: [{"content":"Q","role":"user"}] => "A"|m/x||||`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, b.said()), "")
 }
 
 func attribute(name, text string) *common.KeyValue {
@@ -446,9 +416,7 @@ func TestTelemetryInFiles(t *testing.T) {
 					!strings.Contains(strings.Join(a.Missing, ";"), "whether the file is whole") || a.Fidelity != evidence.ByAttributes {
 					t.Errorf("%s %+v", id, a)
 				}
-				if a.ChainID != "recorded/support/talk" && !strings.HasSuffix(a.RequestID, "-events") {
-					t.Errorf("%s is in %s", a.RequestID, a.ChainID)
-				}
+				must.Hold(t, a.ChainID == "recorded/support/talk" || strings.HasSuffix(a.RequestID, "-events"), "%s is in %s", a.RequestID, a.ChainID)
 			}
 		})
 	}
@@ -461,9 +429,8 @@ func TestEmptyMessages(t *testing.T) {
 		if err == nil {
 			_, err = Check(t.Context(), f, newBook().options())
 		}
-		if want := "message " + map[string]string{"first": "1", "later": "2"}[name]; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "0 bytes") {
-			t.Errorf("%s: %v", name, err)
-		}
+		want := "message " + map[string]string{"first": "1", "later": "2"}[name]
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want) && strings.Contains(err.Error(), "0 bytes"), "%s: %v", name, err)
 	}
 }
 
@@ -477,18 +444,13 @@ func TestTelemetryThatDiffers(t *testing.T) {
 	}
 	nameless := marshalled(t, &traces.TracesData{ResourceSpans: []*traces.ResourceSpans{{ScopeSpans: []*traces.ScopeSpans{{Spans: []*traces.Span{{Name: "x", SpanId: []byte{1}}}}}}}})
 	checked, _ = imported(t, b, "z", string(append(spansOf(t, 9), nameless...))) // protobuf joins them
-	if checked.Wrong != 1 || checked.New != 1 || !strings.Contains(checked.Faults[0].Error(), "a span without ids") {
-		t.Errorf("%+v", checked)
-	}
+	must.Hold(t, checked.Wrong == 1 && checked.New == 1 && strings.Contains(checked.Faults[0].Error(), "a span without ids"), "%+v", checked)
 	without := strings.Replace(string(inJSON(t, spansOf(t, 4, 5))), "0404040404040404", "", 1)
 	checked, _ = imported(t, b, "c", without)
-	if checked.Wrong != 1 || checked.New != 1 || !strings.Contains(checked.Faults[0].Error(), "a span without ids") {
-		t.Errorf("%+v", checked)
-	}
+	must.Hold(t, checked.Wrong == 1 && checked.New == 1 && strings.Contains(checked.Faults[0].Error(), "a span without ids"), "%+v", checked)
 	checked, _ = imported(t, b, "d", string(inJSON(t, spansOf(t, 6)))+"\n{\"resourceSpans\":7}\n"+string(inJSON(t, spansOf(t, 7))))
-	if checked.Wrong != 1 || checked.New != 2 || !strings.Contains(checked.Faults[0].Error(), "document 2: not OTLP in JSON") {
-		t.Errorf("%+v %v", checked, checked.Faults)
-	}
+	must.Hold(t, checked.Wrong == 1 && checked.New == 2 && strings.Contains(checked.Faults[0].Error(), "document 2: not OTLP in JSON"),
+		"%+v %v", checked, checked.Faults)
 	var entry Entry
 	o := b.options()
 	o.Each = func(e Entry) { entry = e }
@@ -516,16 +478,10 @@ func TestNoTelemetry(t *testing.T) {
 		"another format is given": {whole, Chat, "this looks like otel"},
 		"metrics":                 {[]byte(`{"resourceMetrics":[]}`), Unknown, "is not certain"},
 	} {
-		if _, err := in(t, "file", test.file, test.format); err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Refuse(t, test.says, name)(in(t, "file", test.file, test.format))
 	}
 	f := open(t, "file", string(many[:len(many)-1]))
-	if _, err := Check(context.Background(), f, newBook().options()); err == nil || !strings.Contains(err.Error(), "message 2: unexpected EOF") {
-		t.Errorf("%v", err)
-	}
+	must.Refuse(t, "message 2: unexpected EOF")(Check(context.Background(), f, newBook().options()))
 	bomb := gzipped(t, slices.Concat([]byte(`{"resourceSpans":[`), bytes.Repeat([]byte(" "), 70<<20), []byte(`]}`)))
-	if _, err := in(t, "file", bomb, Unknown); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
-		t.Errorf("%v", err)
-	}
+	must.Refuse(t, "longer than 64 MiB")(in(t, "file", bomb, Unknown))
 }

@@ -347,9 +347,7 @@ func TestSameHeadOnTheWire(t *testing.T) {
 		relayed := <-sent(t, p.relay.Listener.Addr().String(), strings.Replace(strings.Replace(request, "/v1", "/wire/v1", 1), "HOST", "localhost", 1), heads)
 		slices.Sort(direct[1:])
 		slices.Sort(relayed[1:])
-		if diff := cmp.Diff(direct, relayed); diff != "" {
-			t.Errorf("%q:\n%s", request, diff)
-		}
+		must.Equal(t, cmp.Diff(direct, relayed), "", request)
 	}
 }
 
@@ -359,9 +357,8 @@ func sent(t *testing.T, address, request string, heads chan []string) chan []str
 	conn := must.Get(net.Dial("tcp", address))(t)
 	defer conn.Close()
 	must.Get(conn.Write([]byte(request)))(t)
-	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
-		t.Fatalf("%q: %v", request, err)
-	}
+	_, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	must.Need(t, err == nil, "%q: %v", request, err)
 	return heads
 }
 
@@ -383,18 +380,12 @@ func TestHopByHop(t *testing.T) {
 	answer := must.Get(p.client.Do(req))(t)
 	answer.Body.Close()
 	for _, name := range []string{"Connection", "X-Own", "X-Other", "Keep-Alive", "Proxy-Connection"} {
-		if got.Get(name) != "" {
-			t.Errorf("the provider got %s: %s", name, got.Get(name))
-		}
+		must.Hold(t, got.Get(name) == "", "the provider got %s: %s", name, got.Get(name))
 	}
 	for _, name := range []string{"Connection", "X-Mine", "Keep-Alive", "Proxy-Authenticate"} {
-		if answer.Header.Get(name) != "" {
-			t.Errorf("the client got %s: %s", name, answer.Header.Get(name))
-		}
+		must.Hold(t, answer.Header.Get(name) == "", "the client got %s: %s", name, answer.Header.Get(name))
 	}
-	if got.Get("X-Kept") != "5" || got.Get("Te") != "trailers" || answer.Header.Get("X-Theirs") != "2" {
-		t.Errorf("%v %v", got, answer.Header)
-	}
+	must.Hold(t, got.Get("X-Kept") == "5" && got.Get("Te") == "trailers" && answer.Header.Get("X-Theirs") == "2", "%v %v", got, answer.Header)
 }
 
 // counting counts what is written to a connection at once.
@@ -422,9 +413,8 @@ func TestOnePacket(t *testing.T) {
 	})
 	answer := must.Get(p.client.Post(p.url()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m"}`)))(t)
 	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != `{"model":"m"}` {
-		t.Fatalf("%s, %v", text, err)
-	}
+	text, err := io.ReadAll(answer.Body)
+	must.Need(t, err == nil && string(text) == `{"model":"m"}`, "%s, %v", text, err)
 	must.Equal(t, writes.Load(), 1)
 }
 
@@ -459,22 +449,19 @@ func TestProviderOverTLS(t *testing.T) {
 
 	answer := must.Get(p.client.Post(p.url()+"/v1/a%2Fb?x=%41", "text/plain", strings.NewReader("hello")))(t)
 	body, err := io.ReadAll(answer.Body)
-	if want := "data: HTTP/2.0 /base/v1/a%2Fb?x=%41 hello\n\ndata: [DONE]\n\n"; err != nil || string(body) != want || answer.Trailer.Get("X-Sum") != "7" {
-		t.Errorf("%q %v, trailer %v", body, err, answer.Trailer)
-	}
+	want := "data: HTTP/2.0 /base/v1/a%2Fb?x=%41 hello\n\ndata: [DONE]\n\n"
+	must.Hold(t, err == nil && string(body) == want && answer.Trailer.Get("X-Sum") == "7", "%q %v, trailer %v", body, err, answer.Trailer)
 	o := p.last(t, 1).outcome
 	leaf := provider.Certificate()
 	if o.TLS == nil || o.TLS.SPKISHA256 != sha256.Sum256(leaf.RawSubjectPublicKeyInfo) || o.TLS.NotAfter != evidence.FormatTime(leaf.NotAfter) || o.Terminal != "[DONE]" {
 		t.Errorf("%+v %+v", o, o.TLS)
 	}
 
-	if answer, err = p.client.Get(p.url() + "/v1?wait"); err != nil {
-		t.Fatal(err)
-	}
+	answer, err = p.client.Get(p.url() + "/v1?wait")
+	must.Do(t, err)
 	must.Get(io.ReadFull(answer.Body, make([]byte, 10)))(t)
 	answer.Body.Close()
 	<-gone
-	if o := p.last(t, 2).outcome; o.Ended != ClientGone {
-		t.Errorf("%+v", o)
-	}
+	o = p.last(t, 2).outcome
+	must.Hold(t, o.Ended == ClientGone, "%+v", o)
 }

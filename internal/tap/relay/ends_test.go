@@ -61,17 +61,14 @@ func TestEventsArriveOneByOne(t *testing.T) {
 			event := fmt.Sprintf("data: %d\n\n", n)
 			s.event <- event
 			got := make([]byte, len(event))
-			if _, err := io.ReadFull(answer.Body, got); err != nil || string(got) != event {
-				t.Fatalf("%q %v", got, err)
-			}
+			_, err := io.ReadFull(answer.Body, got)
+			must.Need(t, err == nil && string(got) == event, "%q %v", got, err)
 		}
 		close(s.event)
-		if rest, err := io.ReadAll(answer.Body); err != nil || len(rest) != 0 {
-			t.Errorf("%q %v", rest, err)
-		}
-		if o := p.last(t, 1).outcome; o.Ended != Complete || o.Delivered != o.Response.Bytes {
-			t.Errorf("%+v", o)
-		}
+		rest, err := io.ReadAll(answer.Body)
+		must.Hold(t, err == nil && len(rest) == 0, "%q %v", rest, err)
+		o := p.last(t, 1).outcome
+		must.Hold(t, o.Ended == Complete && o.Delivered == o.Response.Bytes, "%+v", o)
 	}
 }
 
@@ -86,13 +83,11 @@ func TestClientLeavesWhileTheProviderThinks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
 	go func() { <-asked; cancel() }()
-	if answer, err := p.client.Do(req); err == nil {
-		t.Error(answer.Status)
-	}
+	answer, err := p.client.Do(req)
+	must.Hold(t, err != nil, "%+v", answer)
 	<-gone
-	if o := p.last(t, 1).outcome; o.Ended != ClientGone || o.Response != nil {
-		t.Errorf("%+v", o)
-	}
+	o := p.last(t, 1).outcome
+	must.Hold(t, o.Ended == ClientGone && o.Response == nil, "%+v", o)
 }
 
 // TestDrain: if there is time to drain, the rest of the answer is read and recorded.
@@ -127,9 +122,8 @@ func TestDrainEnds(t *testing.T) {
 	cancel()
 	answer.Body.Close()
 	<-s.gone
-	if o := p.last(t, 1).outcome; o.Ended != ClientGone {
-		t.Errorf("%+v", o)
-	}
+	o := p.last(t, 1).outcome
+	must.Hold(t, o.Ended == ClientGone, "%+v", o)
 }
 
 // TestUpstreamCut: an answer that breaks off is broken off for the client, after the call was recorded.
@@ -145,12 +139,10 @@ func TestUpstreamCut(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}), nil)
 		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
-		if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: a\n\ndata: b" {
-			t.Errorf("%q %v", body, err)
-		}
-		if o := p.last(t, 1).outcome; o.Ended != UpstreamCut || o.Reason == nil || o.Held != 7 || o.Delivered != 9 {
-			t.Errorf("%+v", o)
-		}
+		body, err := io.ReadAll(answer.Body)
+		must.Hold(t, err != nil && string(body) == "data: a\n\ndata: b", "%q %v", body, err)
+		o := p.last(t, 1).outcome
+		must.Hold(t, o.Ended == UpstreamCut && o.Reason != nil && o.Held == 7 && o.Delivered == 9, "%+v", o)
 	}
 }
 
@@ -164,15 +156,12 @@ func TestNoAnswer(t *testing.T) {
 		}
 		answer, err := p.client.Get(p.url() + "/x?key=sk-secret")
 		if fails {
-			if err == nil {
-				t.Error(answer.Status)
-			}
+			must.Hold(t, err != nil, "%+v", answer)
 		} else if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("api gave no answer")) || bytes.Contains(body, []byte("sk-secret")) {
 			t.Errorf("%s %s", answer.Status, body)
 		}
-		if o := p.last(t, 1).outcome; o.Ended != UpstreamError || o.Response != nil || o.Status != 0 {
-			t.Errorf("%+v", o)
-		}
+		o := p.last(t, 1).outcome
+		must.Hold(t, o.Ended == UpstreamError && o.Response == nil && o.Status == 0, "%+v", o)
 	}
 }
 
@@ -202,15 +191,11 @@ func TestWitnessPanics(t *testing.T) {
 	answer, err := p.client.Get(p.url() + "/x")
 	if err == nil {
 		body, err := io.ReadAll(answer.Body)
-		if err == nil || len(body) > 2 {
-			t.Errorf("%q %v", body, err)
-		}
+		must.Hold(t, err != nil && len(body) <= 2, "%q %v", body, err)
 	}
 	p.onBegin(func(*Call) error { panic("begin") })
 	answer, err = p.client.Get(p.url() + "/x")
-	if err != nil || answer.StatusCode != 503 {
-		t.Fatalf("%v %v", answer, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == 503, "%v %v", answer, err)
 	answer.Body.Close()
 }
 
@@ -223,9 +208,8 @@ func TestOpenModePasses(t *testing.T) {
 	get := func() {
 		t.Helper()
 		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
-		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: [DONE]\n\n" {
-			t.Errorf("%q %v", body, err)
-		}
+		body, err := io.ReadAll(answer.Body)
+		must.Hold(t, err == nil && string(body) == "data: [DONE]\n\n", "%q %v", body, err)
 	}
 	missed := func(n int) {
 		t.Helper()
@@ -250,9 +234,7 @@ func TestOpenModePasses(t *testing.T) {
 	p.last(t, 3)
 	p.onBegin(func(*Call) error { return &Refusal{Status: 401, Reason: "no"} })
 	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil || answer.StatusCode != 401 {
-		t.Fatalf("%v %v", answer, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == 401, "%v %v", answer, err)
 	answer.Body.Close()
 	missed(3)
 }
@@ -266,9 +248,8 @@ func TestEndHangs(t *testing.T) {
 	hangs := hanging{p.recorder}
 	p.handler.witness = hangs
 	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
-	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
-		t.Errorf("%q %v", body, err)
-	}
+	body, err := io.ReadAll(answer.Body)
+	must.Hold(t, err != nil && string(body) == "data: {}\n\n", "%q %v", body, err)
 }
 
 // hanging never records.
@@ -283,13 +264,11 @@ func TestProviderDoesNotEnd(t *testing.T) {
 	p := start(t, s, func(o *Options) { o.Linger = time.Millisecond })
 	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 	s.event <- "data: {}\n\ndata: [DONE]\n\n"
-	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: {}\n\ndata: [DONE]\n\n" {
-		t.Errorf("%q %v", body, err)
-	}
+	body, err := io.ReadAll(answer.Body)
+	must.Hold(t, err == nil && string(body) == "data: {}\n\ndata: [DONE]\n\n", "%q %v", body, err)
 	<-s.gone
-	if o := p.last(t, 1).outcome; o.Ended != Complete || !o.Unfinished {
-		t.Errorf("%+v", o)
-	}
+	o := p.last(t, 1).outcome
+	must.Hold(t, o.Ended == Complete && o.Unfinished, "%+v", o)
 }
 
 // TestWhatFollowsTheTerminalEventIsRecorded: the record has the whole body.
@@ -304,12 +283,10 @@ func TestWhatFollowsTheTerminalEventIsRecorded(t *testing.T) {
 		want += "data: [DONE]\n\n" + strings.Repeat(": x\n", 1000)
 	}
 	close(s.event)
-	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != want {
-		t.Errorf("%q %v", body, err)
-	}
-	if seen := p.last(t, 1); string(seen.response) != want || seen.outcome.Unfinished || seen.outcome.Terminal != "response.completed" {
-		t.Errorf("%+v", seen.outcome)
-	}
+	body, err := io.ReadAll(answer.Body)
+	must.Hold(t, err == nil && string(body) == want, "%q %v", body, err)
+	seen := p.last(t, 1)
+	must.Hold(t, string(seen.response) == want && !seen.outcome.Unfinished && seen.outcome.Terminal == "response.completed", "%+v", seen.outcome)
 }
 
 // TestNotRepeated: a call that fails on a kept connection is not made again by the relay.
@@ -324,9 +301,7 @@ func TestNotRepeated(t *testing.T) {
 		req, _ := http.NewRequest(http.MethodGet, p.url()+"/x", nil)
 		req.Header.Set("Idempotency-Key", "1")
 		answer, err := p.client.Do(req)
-		if err != nil || answer.StatusCode != []int{200, 502}[n] {
-			t.Fatalf("%v %v", answer, err)
-		}
+		must.Need(t, err == nil && answer.StatusCode == []int{200, 502}[n], "%v %v", answer, err)
 		answer.Body.Close()
 	}
 	must.Equal(t, asked.Load(), 2)
@@ -383,9 +358,7 @@ func TestEndpointsOfTheOldTransport(t *testing.T) {
 				case mode == Closed && (err == nil || !strings.HasPrefix(tt.before, string(got)) || c.outcome.Ended != RecorderCut || !strings.Contains(fmt.Sprint(c.outcome.Reason), "streamable HTTP")):
 					t.Errorf("%q %v %+v", got, err, c.outcome)
 				}
-				if len(c.response) > 0 || !c.outcome.Response.Apart {
-					t.Errorf("the record has the endpoint: %q", c.response)
-				}
+				must.Hold(t, len(c.response) == 0 && c.outcome.Response.Apart, "the record has the endpoint: %q", c.response)
 				if strings.Count(said.String(), "2024-11-05") != 1 || !strings.Contains(said.String(), "standard streams") || strings.Contains(said.String(), "secret") {
 					t.Errorf("the log says %q", said.String())
 				}
@@ -403,9 +376,8 @@ func TestEndpointElsewhere(t *testing.T) {
 	}), mcpOptions)
 	answer := must.Get(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))(t)
 	got, err := io.ReadAll(answer.Body)
-	if c := p.last(t, 1); err != nil || string(got) != text || string(c.response) != text || c.outcome.Ended != Complete {
-		t.Errorf("%q %v %+v", got, err, c.outcome)
-	}
+	c := p.last(t, 1)
+	must.Hold(t, err == nil && string(got) == text && string(c.response) == text && c.outcome.Ended == Complete, "%q %v %+v", got, err, c.outcome)
 }
 
 // nobody is a witness that looks at nothing.
@@ -465,9 +437,8 @@ func FuzzUpstream(f *testing.F) {
 		_, _ = conn.Write(bytes.ReplaceAll(head, []byte("OTHER"), []byte(other.Addr().String()))) // the relay may have refused it already
 		_ = conn.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, conn)
-		if n := strayed.Load(); n > 0 {
-			t.Errorf("another origin was asked %d times", n)
-		}
+		n := strayed.Load()
+		must.Hold(t, n == 0, "another origin was asked %d times", n)
 		if w := wrong.Load(); w != nil {
 			t.Errorf("the provider was asked %q", *w)
 		}

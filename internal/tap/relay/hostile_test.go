@@ -27,15 +27,11 @@ func TestBombs(t *testing.T) {
 		bomb := bytes.Join(encode(t, encoding, make([]byte, 8<<20)), nil)
 		c := newCompressed(encoding, 1<<20, &opaque{})
 		c.Write(bomb)
-		if !errors.Is(c.err, ErrRefused) || c.decoded > 1<<20 {
-			t.Errorf("%s: %d bytes are decoded along the way, %v", encoding, c.decoded, c.err)
-		}
+		must.Hold(t, errors.Is(c.err, ErrRefused) && c.decoded <= 1<<20, "%s: %d bytes are decoded along the way, %v", encoding, c.decoded, c.err)
 		c.Close()
 		p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			if !bytes.Equal(body, bomb) {
-				t.Error("the provider got other bytes")
-			}
+			must.Hold(t, bytes.Equal(body, bomb), "the provider got other bytes")
 			w.Header().Set("Content-Encoding", encoding)
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = w.Write(bomb)
@@ -47,21 +43,18 @@ func TestBombs(t *testing.T) {
 					t.Error(err)
 					continue
 				}
-				if n, err := io.Copy(io.Discard, d); !errors.Is(err, ErrRefused) || n > 1<<20 {
-					t.Errorf("%s, %s: %d bytes were decoded, %v", encoding, name, n, err)
-				}
+				n, err := io.Copy(io.Discard, d)
+				must.Hold(t, errors.Is(err, ErrRefused) && n <= 1<<20, "%s, %s: %d bytes were decoded, %v", encoding, name, n, err)
 			}
 			return nil
 		})
 		req, _ := http.NewRequest(http.MethodPost, p.url()+"/x", bytes.NewReader(bomb))
 		req.Header.Set("Content-Encoding", encoding)
 		answer := must.Get(p.client.Do(req))(t)
-		if body, err := io.ReadAll(answer.Body); err != nil || !bytes.Equal(body, bomb) {
-			t.Errorf("%s: the client got %d bytes, %v", encoding, len(body), err)
-		}
-		if o := p.last(t, 1).outcome; o.Ended != Complete {
-			t.Errorf("%+v", o)
-		}
+		body, err := io.ReadAll(answer.Body)
+		must.Hold(t, err == nil && bytes.Equal(body, bomb), "%s: the client got %d bytes, %v", encoding, len(body), err)
+		o := p.last(t, 1).outcome
+		must.Hold(t, o.Ended == Complete, "%+v", o)
 	}
 }
 
@@ -78,9 +71,8 @@ func TestUndecodable(t *testing.T) {
 		}), nil)
 		p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
 		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
-		if got, err := io.ReadAll(answer.Body); err == nil || string(got) != body[:len(body)-tail] {
-			t.Errorf("%s: the client got %d of %d bytes, %v", encoding, len(got), len(body), err)
-		}
+		got, err := io.ReadAll(answer.Body)
+		must.Hold(t, err != nil && string(got) == body[:len(body)-tail], "%s: the client got %d of %d bytes, %v", encoding, len(got), len(body), err)
 	}
 }
 
@@ -96,9 +88,8 @@ func TestBodiesThatJuratRefuses(t *testing.T) {
 		`{"a":"` + strings.Repeat(`\`, 301) + `"}`,
 	} {
 		answer := must.Get(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(body)))(t)
-		if got, err := io.ReadAll(answer.Body); err != nil || string(got) != body {
-			t.Errorf("%.40q: the client got %d of %d bytes, %v", body, len(got), len(body), err)
-		}
+		got, err := io.ReadAll(answer.Body)
+		must.Hold(t, err == nil && string(got) == body, "%.40q: the client got %d of %d bytes, %v", body, len(got), len(body), err)
 		if s := p.last(t, n+1); string(s.request) != body || string(s.response) != body {
 			t.Errorf("%.40q: the witness got %d and %d of %d bytes", body, len(s.request), len(s.response), len(body))
 		}
@@ -124,19 +115,15 @@ func TestUpgrade(t *testing.T) {
 		}), func(o *Options) { o.Mode = mode })
 		conn, answer, err := websocket.Dial(t.Context(), p.url()+"/x", &websocket.DialOptions{HTTPClient: p.client})
 		if mode == Closed {
-			if err == nil || answer == nil || answer.StatusCode != http.StatusUpgradeRequired {
-				t.Fatalf("%v %v", answer, err)
-			}
-			if body, _ := io.ReadAll(answer.Body); !bytes.Contains(body, []byte("cannot be recorded")) {
-				t.Errorf("%s", body)
-			}
+			must.Need(t, err != nil && answer != nil && answer.StatusCode == http.StatusUpgradeRequired, "%v %v", answer, err)
+			body, _ := io.ReadAll(answer.Body)
+			must.Hold(t, bytes.Contains(body, []byte("cannot be recorded")), "%s", body)
 			continue
 		}
 		must.Do(t, err)
 		must.Do(t, conn.Write(t.Context(), websocket.MessageText, []byte("hello")))
-		if _, text, err := conn.Read(t.Context()); err != nil || string(text) != "hello!" {
-			t.Errorf("%q %v", text, err)
-		}
+		_, text, err := conn.Read(t.Context())
+		must.Hold(t, err == nil && string(text) == "hello!", "%q %v", text, err)
 		_ = conn.CloseNow()
 		p.wait(t, func() bool { return len(p.missed) == 1 && errors.Is(p.missed[0], ErrUpgrade) })
 	}
@@ -154,9 +141,8 @@ func TestOfferOfHTTP2(t *testing.T) {
 	} {
 		for _, mode := range []Mode{Closed, Open} {
 			p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Upgrade") != c.left || r.Header.Get("Http2-Settings") != "" || c.left == "" && r.Header.Get("Connection") != "" {
-					t.Errorf("%s: the provider got %v", c.upgrade, r.Header)
-				}
+				must.Hold(t, r.Header.Get("Upgrade") == c.left && r.Header.Get("Http2-Settings") == "" && (c.left != "" || r.Header.Get("Connection") == ""),
+					"%s: the provider got %v", c.upgrade, r.Header)
 				io.Copy(w, r.Body)
 			}), func(o *Options) { o.Mode = mode })
 			conn := must.Get(net.Dial("tcp", p.relay.Listener.Addr().String()))(t)
@@ -165,14 +151,11 @@ func TestOfferOfHTTP2(t *testing.T) {
 			answer := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 			text, err := io.ReadAll(answer.Body)
 			if c.left != "" {
-				if mode == Closed && answer.StatusCode != http.StatusUpgradeRequired {
-					t.Errorf("%s: %d %s", c.upgrade, answer.StatusCode, text)
-				}
+				must.Hold(t, mode != Closed || answer.StatusCode == http.StatusUpgradeRequired, "%s: %d %s", c.upgrade, answer.StatusCode, text)
 				continue
 			}
-			if err != nil || answer.StatusCode != http.StatusOK || string(text) != "hello" {
-				t.Errorf("%s, %v: %d %s %v", c.upgrade, mode, answer.StatusCode, text, err)
-			}
+			must.Hold(t, err == nil && answer.StatusCode == http.StatusOK && string(text) == "hello",
+				"%s, %v: %d %s %v", c.upgrade, mode, answer.StatusCode, text, err)
 			if s := p.last(t, 1); s.outcome.Ended != Complete || s.call.Upgrade != "" || len(p.missed) > 0 {
 				t.Errorf("%s, %v: %+v, missed %v", c.upgrade, mode, s.outcome, p.missed)
 			}
@@ -192,13 +175,10 @@ func TestProtocolChangedUnasked(t *testing.T) {
 		conn.Close()
 	}), nil)
 	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil || answer.StatusCode != http.StatusBadGateway {
-		t.Fatalf("%v %v", answer, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == http.StatusBadGateway, "%v %v", answer, err)
 	answer.Body.Close()
-	if o := p.last(t, 1).outcome; o.Ended != UpstreamError {
-		t.Errorf("%+v", o)
-	}
+	o := p.last(t, 1).outcome
+	must.Hold(t, o.Ended == UpstreamError, "%+v", o)
 }
 
 // TestSlowClientSlowsTheProvider: what the client does not take is not read from the provider, but for what buffers hold.
@@ -224,16 +204,12 @@ func TestSlowClientSlowsTheProvider(t *testing.T) {
 		last = held
 		rest()
 	}
-	if last > size/2 {
-		t.Errorf("a client that has read 1 MiB let %d MiB be read", last>>20)
-	}
+	must.Hold(t, last <= size/2, "a client that has read 1 MiB let %d MiB be read", last>>20)
 	answer.Body.Close()
-	if n := <-sent; n >= size {
-		t.Error("the provider has sent everything")
-	}
-	if o := p.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered > o.Response.Bytes {
-		t.Errorf("%+v", o)
-	}
+	n := <-sent
+	must.Hold(t, n < size, "the provider has sent everything")
+	o := p.last(t, 1).outcome
+	must.Hold(t, o.Ended == ClientGone && o.Delivered <= o.Response.Bytes, "%+v", o)
 }
 
 // FuzzEvents: however a body is cut into chunks, the finder lets the same bytes pass in the end, never takes back what passed, and lets nothing
@@ -247,9 +223,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
 		whole, cut := newEvents(Models.Watch, modelEnd), newEvents(Models.Watch, modelEnd)
 		inPieces(t, whole, cut, body, int(size))
-		if whole.n != int64(len(body)) || cut.n != whole.n {
-			t.Fatalf("%d and %d bytes were read of %d", whole.n, cut.n, len(body))
-		}
+		must.Need(t, whole.n == int64(len(body)) && cut.n == whole.n, "%d and %d bytes were read of %d", whole.n, cut.n, len(body))
 		if at, name := terminalEvent(body); at >= 0 && (whole.Safe() > int64(at) || whole.Found() == "") {
 			t.Errorf("%d bytes may pass, though %s begins at %d; it finds %q", whole.Safe(), name, at, whole.Found())
 		}
@@ -263,14 +237,12 @@ func inPieces(t *testing.T, whole, cut finder, body []byte, size int) {
 	var passed, read int64
 	for chunk := range chunksOf(body, size) {
 		cut.Write(chunk)
-		if read += int64(len(chunk)); cut.Safe() < passed || cut.Safe() > read {
-			t.Fatalf("%d of %d bytes may pass after %d", cut.Safe(), read, passed)
-		}
+		read += int64(len(chunk))
+		must.Need(t, cut.Safe() >= passed && cut.Safe() <= read, "%d of %d bytes may pass after %d", cut.Safe(), read, passed)
 		passed = cut.Safe()
 	}
-	if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() {
-		t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
-	}
+	must.Need(t, whole.Safe() == cut.Safe() && whole.Found() == cut.Found(),
+		"in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
 }
 
 // chunksOf cuts a body into pieces of a size.
@@ -356,25 +328,20 @@ func FuzzDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
 		whole, cut := newDocument(Models.Watch, modelEnd), newDocument(Models.Watch, modelEnd)
 		inPieces(t, whole, cut, body, int(size))
-		if whole.n != int64(len(body)) || cut.n != whole.n {
-			t.Fatalf("%d and %d bytes were read of %d", whole.n, cut.n, len(body))
-		}
+		must.Need(t, whole.n == int64(len(body)) && cut.n == whole.n, "%d and %d bytes were read of %d", whole.n, cut.n, len(body))
 		if !jsontext.Value(body).IsValid() {
 			return
 		}
 		closes := bytes.LastIndexAny(body, "}]")
 		trimmed := bytes.TrimRight(body, " \t\r\n")
-		if closes == len(trimmed)-1 && whole.Safe() > int64(closes) {
-			t.Errorf("the byte that closes the document may pass: %d of %d", whole.Safe(), len(body))
-		}
+		must.Hold(t, closes != len(trimmed)-1 || whole.Safe() <= int64(closes),
+			"the byte that closes the document may pass: %d of %d", whole.Safe(), len(body))
 		var elements []jsontext.Value
 		if json.Unmarshal(body, &elements) != nil {
 			return
 		}
 		for _, element := range elements {
-			if isTerminal("", string(element)) && !strings.Contains(string(element), `"type"`) && whole.Found() == "" {
-				t.Errorf("%s is not found", element)
-			}
+			must.Hold(t, !isTerminal("", string(element)) || strings.Contains(string(element), `"type"`) || whole.Found() != "", "%s is not found", element)
 		}
 	})
 }
@@ -392,17 +359,14 @@ func FuzzCompressed(f *testing.F) {
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			c.Write(chunk)
-			if c.Safe() < passed || c.Safe() > c.n {
-				t.Fatalf("%d of %d bytes may pass after %d", c.Safe(), c.n, passed)
-			}
+			must.Need(t, c.Safe() >= passed && c.Safe() <= c.n, "%d of %d bytes may pass after %d", c.Safe(), c.n, passed)
 			passed = c.Safe()
 		}
 		if c.err != nil && !errors.Is(c.err, io.EOF) {
 			return
 		}
-		if had := int64(len(plain(t, encoding, body[:passed]))); had > inner.Safe() {
-			t.Errorf("%d of %d bytes pass, of which a client decodes %d bytes, and may have %d", passed, len(body), had, inner.Safe())
-		}
+		had := int64(len(plain(t, encoding, body[:passed])))
+		must.Hold(t, had <= inner.Safe(), "%d of %d bytes pass, of which a client decodes %d bytes, and may have %d", passed, len(body), had, inner.Safe())
 	})
 }
 
@@ -431,13 +395,9 @@ func TestStrangersTakeNoRoom(t *testing.T) {
 			p := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the provider was asked") }), func(o *Options) { o.Mode, o.AgentOf = mode, known })
 			_, from := half(t, p, token, 500_000)
 			answer, err := http.ReadResponse(from, nil)
-			if err != nil || answer.StatusCode != http.StatusUnauthorized {
-				t.Fatalf("%v, %s: %v %v", mode, token, answer, err)
-			}
+			must.Need(t, err == nil && answer.StatusCode == http.StatusUnauthorized, "%v, %s: %v %v", mode, token, answer, err)
 			p.empty(t)
-			if len(p.seen)+len(p.missed) > 0 {
-				t.Errorf("the witness was asked")
-			}
+			must.Hold(t, len(p.seen)+len(p.missed) == 0, "the witness was asked")
 		}
 	}
 }
@@ -447,16 +407,13 @@ func TestBodyDoesNotCome(t *testing.T) {
 	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), func(o *Options) { o.BodyTimeout, o.AgentOf = 50*time.Millisecond, known })
 	_, from := half(t, p, "of-mia", 10_000)
 	answer, err := http.ReadResponse(from, nil)
-	if err != nil || answer.StatusCode != http.StatusRequestTimeout {
-		t.Fatalf("%v %v", answer, err)
-	}
+	must.Need(t, err == nil && answer.StatusCode == http.StatusRequestTimeout, "%v %v", answer, err)
 	p.wait(t, func() bool { return p.handler.spool.held.Load() == 0 })
 	answer = must.Get(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("all of it")))(t)
 	rest()
 	rest() // the time of a body does not count once it is there
-	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "all of it" {
-		t.Errorf("%s %v", text, err)
-	}
+	text, err := io.ReadAll(answer.Body)
+	must.Hold(t, err == nil && string(text) == "all of it", "%s %v", text, err)
 	answer.Body.Close()
 }
 
@@ -479,26 +436,22 @@ func TestRoomByCaller(t *testing.T) {
 	for end := time.Now().Add(time.Minute); (len(refused) == 0 || held() < 500_000) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	if len(refused) == 0 || held() > 850_000 || held() < 500_000 {
-		t.Errorf("one caller holds %d of %d bytes, %d calls were refused", held(), 1<<20, len(refused))
-	}
+	must.Hold(t, len(refused) != 0 && held() <= 850_000 && held() >= 500_000,
+		"one caller holds %d of %d bytes, %d calls were refused", held(), 1<<20, len(refused))
 	for _, token := range []string{"of-mia", ""} {
 		req := must.Get(http.NewRequest("POST", p.url()+"/x", strings.NewReader(strings.Repeat("y", 50_000))))(t)
 		if token != "" {
 			req.Header.Set(agentHeader, "Bearer "+token)
 		}
 		answer := must.Get(p.client.Do(req))(t)
-		if text, err := io.ReadAll(answer.Body); err != nil || len(text) != 50_000 {
-			t.Errorf("%q: %d, %d bytes, %v", token, answer.StatusCode, len(text), err)
-		}
+		text, err := io.ReadAll(answer.Body)
+		must.Hold(t, err == nil && len(text) == 50_000, "%q: %d, %d bytes, %v", token, answer.StatusCode, len(text), err)
 		answer.Body.Close()
 	}
 }
 
 func TestNetworkOf(t *testing.T) {
 	for address, want := range map[string]string{"192.0.2.1:80": "192.0.2.1/32", "[::ffff:192.0.2.1]:80": "192.0.2.1/32", "[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "[::1]:80": "::1/128", "@": "@"} {
-		if got := networkOf(address); got != want {
-			t.Errorf("%s: %s, want %s", address, got, want)
-		}
+		must.Equal(t, networkOf(address), want, address)
 	}
 }

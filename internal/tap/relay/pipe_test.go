@@ -35,18 +35,15 @@ type tongue struct {
 func (s *tongue) say(lines ...string) {
 	s.t.Helper()
 	for _, line := range lines {
-		if _, err := io.WriteString(s.in, line+"\n"); err != nil {
-			s.t.Fatal(err)
-		}
+		_, err := io.WriteString(s.in, line+"\n")
+		must.Do(s.t, err)
 	}
 }
 
 func (s *tongue) hear(want string) {
 	s.t.Helper()
 	got, err := s.out.ReadString('\n')
-	if got != want+"\n" || err != nil {
-		s.t.Fatalf("%.200q, %v, want %q", got, err, want)
-	}
+	must.Need(s.t, got == want+"\n" && err == nil, "%.200q, %v, want %q", got, err, want)
 }
 
 func newTalk(t *testing.T, change func(*Options)) *talk {
@@ -78,9 +75,8 @@ func newTalk(t *testing.T, change func(*Options)) *talk {
 func (k *talk) end() error {
 	k.t.Helper()
 	_ = k.client.in.Close()
-	if text, err := k.server.out.ReadString('\n'); err != io.EOF {
-		k.t.Fatalf("the server is not told that its client has ended: %q, %v", text, err)
-	}
+	text, err := k.server.out.ReadString('\n')
+	must.Need(k.t, err == io.EOF, "the server is not told that its client has ended: %q, %v", text, err)
 	_ = k.server.in.Close()
 	return k.over()
 }
@@ -90,9 +86,7 @@ func (k *talk) over() error {
 	select {
 	case err := <-k.ended:
 		for begin := time.Now(); err == nil && k.pipe.spool.held.Load() != 0; time.Sleep(time.Millisecond) { // the line that was written last is given back after that
-			if time.Since(begin) > time.Minute {
-				k.t.Fatalf("%d bytes are still held", k.pipe.spool.held.Load())
-			}
+			must.Need(k.t, time.Since(begin) <= time.Minute, "%d bytes are still held", k.pipe.spool.held.Load())
 		}
 		return err
 	case <-time.After(time.Minute):
@@ -158,9 +152,7 @@ func TestPipe(t *testing.T) {
 			t.Errorf("%s", strings.Join(got, "\n"))
 		}
 		for _, s := range k.seen {
-			if s.ends != 1 || s.call.Origin != "stdio:test" || len(s.call.Upstream) != 64 || s.call.Chain != "c" {
-				t.Errorf("%+v", s.call)
-			}
+			must.Hold(t, s.ends == 1 && s.call.Origin == "stdio:test" && len(s.call.Upstream) == 64 && s.call.Chain == "c", "%+v", s.call)
 			if want := s.call.Method == "tools/call" && string(s.request) == ask1; want != slices.Equal(s.outcome.Counted, []string{"1 notifications of its progress, which are only counted"}) {
 				t.Errorf("%s: counted %q", s.request, s.outcome.Counted)
 			}
@@ -178,9 +170,7 @@ func TestPipeRecordsEveryOtherLine(t *testing.T) {
 		for i, line := range lines {
 			k.server.say(line)
 			k.client.hear(line)
-			if mode == Closed && len(k.records()) != i+1 {
-				t.Fatalf("%q passed without a record", line)
-			}
+			must.Need(t, mode != Closed || len(k.records()) == i+1, "%q passed without a record", line)
 		}
 		k.server.say("", `{"id":5,"method":"ping"}`, `{"method":"notifications/message","params":{}}`)
 		k.client.hear("")
@@ -196,9 +186,8 @@ func TestPipeRecordsEveryOtherLine(t *testing.T) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		want := []string{"1 messages notifications/message since the record before, which are only counted", "1 messages ping since the record before, which are only counted"}
-		if last := k.seen[len(k.seen)-1].outcome.Counted; !slices.Equal(last, want) {
-			t.Errorf("counted %q", last)
-		}
+		last := k.seen[len(k.seen)-1].outcome.Counted
+		must.Hold(t, slices.Equal(last, want), "counted %q", last)
 	})
 }
 
@@ -213,9 +202,8 @@ func TestPipeForgetsPings(t *testing.T) {
 		k.client.hear(pong)
 	}
 	must.Do(t, k.end())
-	if n := len(k.pipe.client.pings); n > 0 {
-		t.Errorf("%d pings are remembered that were answered", n)
-	}
+	n := len(k.pipe.client.pings)
+	must.Hold(t, n == 0, "%d pings are remembered that were answered", n)
 }
 
 // TestPipeTakesNoWrongAnswer: an answer that can be read as that of another call is not taken for it, and ids that are too long to be told apart are not told apart.
@@ -294,20 +282,16 @@ func TestPipeHoldsAnswers(t *testing.T) {
 	k.client.say(ask1)
 	nothing()
 	may <- nil
-	if line := <-heard; line != ask1 {
-		t.Fatal(line)
-	}
+	line := <-heard
+	must.Need(t, line == ask1, "%v", line)
 	k.server.say(got1)
 	nothing()
 	may <- errors.New("the disk is full")
-	if err := k.over(); !errors.Is(err, ErrNotRecorded) || !strings.Contains(err.Error(), "the disk is full") {
-		t.Errorf("Run: %v", err)
-	}
+	err := k.over()
+	must.Hold(t, errors.Is(err, ErrNotRecorded) && strings.Contains(err.Error(), "the disk is full"), "Run: %v", err)
 	hearing.Wait()
 	for range 2 {
-		if line := <-heard; line != "EOF" {
-			t.Errorf("%q passed though it is not recorded", line)
-		}
+		must.Equal(t, <-heard, "EOF")
 	}
 }
 
@@ -316,9 +300,8 @@ func TestPipeRefusesRequests(t *testing.T) {
 	k := newTalk(t, nil)
 	k.onBegin(func(*Call) error { return errors.New("the journal is gone") })
 	k.client.say(ask1)
-	if text, err := k.server.out.ReadString('\n'); text != "" || err != io.EOF {
-		t.Errorf("the server hears %q, %v", text, err)
-	}
+	text, err := k.server.out.ReadString('\n')
+	must.Hold(t, text == "" && err == io.EOF, "the server hears %q, %v", text, err)
 	must.Want(t, k.over(), ErrNotRecorded)
 }
 
@@ -339,9 +322,8 @@ func TestPipeOpen(t *testing.T) {
 		k.server.say(got1)
 		k.client.hear(got1)
 	}
-	if err := k.end(); err != nil || len(k.missed) != 2 {
-		t.Errorf("%v, missed %v", err, k.missed)
-	}
+	err := k.end()
+	must.Hold(t, err == nil && len(k.missed) == 2, "%v, missed %v", err, k.missed)
 }
 
 // TestPipeEnds: each call that has no answer is recorded, and by whom it has none.
@@ -352,9 +334,8 @@ func TestPipeEnds(t *testing.T) {
 		k.server.hear(ask1)
 		_ = k.server.in.Close()
 		must.Do(t, k.over())
-		if got := k.records(); len(got) != 1 || !strings.HasSuffix(got[0], "("+string(UpstreamCut)+")") {
-			t.Errorf("the server ends: %q", got)
-		}
+		got := k.records()
+		must.Hold(t, len(got) == 1 && strings.HasSuffix(got[0], "("+string(UpstreamCut)+")"), "the server ends: %q", got)
 
 		k = newTalk(t, func(o *Options) { o.Mode = mode })
 		k.client.say(ask1, ask2)
@@ -407,9 +388,7 @@ func TestPipeLargeBodies(t *testing.T) {
 			if err != nil || counting.n != size+int64(len(`{"id":1,"result":{"x":""}}`))+1 || heard != size+int64(len(`{"id":1,"method":"tools/call","params":{"x":""}}`))+1 {
 				t.Errorf("%v: the client got %d bytes, the server %d", err, counting.n, heard)
 			}
-			if n > test.pieces+size/4 {
-				t.Errorf("%d KiB were allocated", n>>10)
-			}
+			must.Hold(t, n <= test.pieces+size/4, "%d KiB were allocated", n>>10)
 			must.Equal(t, len(witness.missed), test.missed)
 		})
 	}
@@ -446,16 +425,12 @@ func FuzzPipe(f *testing.F) {
 		var said bytes.Buffer
 		// The server speaks once it has heard all.
 		err := p.Run(bytes.NewReader(client), &said, &after{got, bytes.NewReader(server)}, fromClient)
-		if err != nil || !bytes.Equal(heard.Bytes(), client) || !bytes.Equal(said.Bytes(), server) {
-			t.Fatalf("%v\n%q became %q\n%q became %q", err, client, &heard, server, &said)
-		}
-		if held := p.spool.held.Load(); held != 0 || p.spool.inMemory.Load() != 0 {
-			t.Fatalf("%d bytes are still held", held)
-		}
+		must.Need(t, err == nil && bytes.Equal(heard.Bytes(), client) && bytes.Equal(said.Bytes(), server),
+			"%v\n%q became %q\n%q became %q", err, client, &heard, server, &said)
+		held := p.spool.held.Load()
+		must.Need(t, held == 0 && p.spool.inMemory.Load() == 0, "%d bytes are still held", held)
 		for _, s := range w.seen {
-			if s.ends != 1 {
-				t.Fatalf("%q has %d ends", s.request, s.ends)
-			}
+			must.Need(t, s.ends == 1, "%q has %d ends", s.request, s.ends)
 		}
 	})
 }

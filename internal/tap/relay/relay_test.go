@@ -125,9 +125,7 @@ func (r *recorder) last(t *testing.T, n int) *seen {
 	t.Helper()
 	r.wait(t, func() bool { return len(r.seen) >= n && r.seen[n-1].ends > 0 })
 	s := r.seen[n-1]
-	if s.ends != 1 {
-		t.Errorf("call %d has %d ends", n, s.ends)
-	}
+	must.Hold(t, s.ends == 1, "call %d has %d ends", n, s.ends)
 	return s
 }
 
@@ -174,12 +172,9 @@ func start(t *testing.T, provider http.Handler, change func(*Options)) *proxied 
 func (p *proxied) empty(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.folder, "*"))
-	if err != nil || len(files) != 0 {
-		t.Errorf("the spool has files at the end: %v %v", files, err)
-	}
-	if held, memory := p.handler.spool.held.Load(), p.handler.spool.inMemory.Load(); held != 0 || memory != 0 {
-		t.Errorf("the spool holds %d bytes at the end, %d of them in memory", held, memory)
-	}
+	must.Hold(t, err == nil && len(files) == 0, "the spool has files at the end: %v %v", files, err)
+	held, memory := p.handler.spool.held.Load(), p.handler.spool.inMemory.Load()
+	must.Hold(t, held == 0 && memory == 0, "the spool holds %d bytes at the end, %d of them in memory", held, memory)
 }
 
 func (p *proxied) url() string { return p.relay.URL + "/api" }
@@ -232,13 +227,9 @@ func TestPasses(t *testing.T) {
 	}), nil)
 	answer := must.Get(p.client.Post(p.url()+"/v1/x?a=1&key=secret", "text/plain", bytes.NewReader([]byte("hello"))))(t)
 	body, err := io.ReadAll(answer.Body)
-	if err != nil || string(body) != "POST /v1/x?a=1&key=secret hello" {
-		t.Errorf("%q %v", body, err)
-	}
+	must.Hold(t, err == nil && string(body) == "POST /v1/x?a=1&key=secret hello", "%q %v", body, err)
 	s := p.last(t, 1)
-	if string(s.request) != "hello" || string(s.response) != string(body) || s.outcome.Ended != Complete {
-		t.Errorf("%+v", s)
-	}
+	must.Hold(t, string(s.request) == "hello" && string(s.response) == string(body) && s.outcome.Ended == Complete, "%+v", s)
 }
 
 func mustParse(t testing.TB, address string) *url.URL {
@@ -396,14 +387,11 @@ func held(t *testing.T, e ending, encoding string, chunks [][]byte, fails bool) 
 	outcome := <-ending
 	got := make([]byte, outcome.Delivered)
 	must.Get(io.ReadFull(answer.Body, got))(t)
-	if had := plain(t, encoding, got); had != e.before {
-		t.Errorf("before the call is recorded, the client has\n%q, and should have\n%q", had, e.before)
-	}
+	must.Equal(t, plain(t, encoding, got), e.before, "before the call is recorded, the client has\n")
 	goOn <- true
 	rest, err := io.ReadAll(answer.Body)
-	if fails && (err == nil || len(rest) > 0) || !fails && (err != nil || !bytes.Equal(append(got, rest...), body)) {
-		t.Errorf("after the witness failed (%v), the client gets %q and %v", fails, rest, err)
-	}
+	must.Hold(t, (!fails || err != nil && len(rest) == 0) && (fails || err == nil && bytes.Equal(append(got, rest...), body)),
+		"after the witness failed (%v), the client gets %q and %v", fails, rest, err)
 	if outcome.Terminal != e.event || outcome.Ended != Complete || outcome.Held != int64(len(body))-outcome.Delivered || outcome.Response.Bytes != int64(len(body)) {
 		t.Errorf("the outcome is %+v", outcome)
 	}
@@ -447,9 +435,8 @@ func TestDecodersReadInStep(t *testing.T) {
 				c.Write([]byte{b})
 			}
 			n += int64(len(part))
-			if i < len(parts)-1 && (!bytes.Equal(all.out, want) || c.Safe() != n) {
-				t.Errorf("%s: after part %d, %d bytes are decoded of %d, and %d of %d settled", encoding, i, len(all.out), len(want), c.Safe(), n)
-			}
+			must.Hold(t, i >= len(parts)-1 || bytes.Equal(all.out, want) && c.Safe() == n,
+				"%s: after part %d, %d bytes are decoded of %d, and %d of %d settled", encoding, i, len(all.out), len(want), c.Safe(), n)
 		}
 		c.Close()
 		if c.Write(nil); !bytes.Equal(all.out, want) || !errors.Is(c.err, io.EOF) {
@@ -469,9 +456,8 @@ func TestBodyDecodes(t *testing.T) {
 			b.seal()
 			d := must.Get(b.Decoded())(t)
 			got, err := io.ReadAll(d)
-			if limit == 6000 && (err != nil || string(got) != text) || limit < 6000 && !errors.Is(err, ErrRefused) {
-				t.Errorf("%q, limit %d: %d bytes and %v", encoding, limit, len(got), err)
-			}
+			must.Hold(t, (limit != 6000 || err == nil && string(got) == text) && (limit >= 6000 || errors.Is(err, ErrRefused)),
+				"%q, limit %d: %d bytes and %v", encoding, limit, len(got), err)
 			must.Want(t, errors.Join(d.Close(), b.release()), nil)
 		}
 	}
@@ -501,9 +487,8 @@ func TestOldClients(t *testing.T) {
 			if fails {
 				want = c.gets
 			}
-			if _, body, _ := strings.Cut(string(answer), "\r\n\r\n"); body != want {
-				t.Errorf("%s, fails %v: the client got %d of %d bytes", contentType, fails, len(body), len(c.body))
-			}
+			_, body, _ := strings.Cut(string(answer), "\r\n\r\n")
+			must.Hold(t, body == want, "%s, fails %v: the client got %d of %d bytes", contentType, fails, len(body), len(c.body))
 		}
 	}
 }

@@ -60,18 +60,15 @@ func TestNoSecretIsShown(t *testing.T) {
 	seen := p.last(t, 1)
 	shown := must.Get(json.Marshal([]any{seen.call, seen.outcome.Header}))(t)
 	for where, text := range map[string]string{"the witness": string(shown), "the log": logged.String(), "the spool": log} {
-		if strings.Contains(text, mark) {
-			t.Errorf("%s has a secret: %s", where, text)
-		}
+		must.Hold(t, !strings.Contains(text, mark), "%s has a secret: %s", where, text)
 	}
 	for _, name := range secrets {
 		if has := strings.Contains(provided.Get(name), mark); has == (name == "Proxy-Authorization") {
 			t.Errorf("the provider got %s: %q", name, provided.Get(name))
 		}
 	}
-	if !strings.Contains(query, "key="+mark+"1") || provided.Get("Jurat-Agent")+provided.Get("Jurat-Chain")+provided.Get("Jurat-Other") != "" {
-		t.Errorf("the provider got %q, %v", query, provided)
-	}
+	must.Hold(t, strings.Contains(query, "key="+mark+"1") && provided.Get("Jurat-Agent")+provided.Get("Jurat-Chain")+provided.Get("Jurat-Other") == "",
+		"the provider got %q, %v", query, provided)
 	c := seen.call
 	if c.Token != "tok" || c.Chain != "chain-1" || c.Path != "/x" || c.Query.Encode() != "alt=sse" || c.Header.Get("X-Stainless-Retry-Count") != "2" || seen.outcome.Header.Get("X-Request-Id") != "req-7" {
 		t.Errorf("%+v", c)
@@ -104,9 +101,7 @@ func TestKeyCustody(t *testing.T) {
 			"authorization": "[Bearer own&key] [] [] [] [] alt=sse&b=c", "x-api-key": "[] [own&key] [] [] [] alt=sse&b=c",
 			"X-Goog-Api-Key": "[] [] [own&key] [] [] alt=sse&b=c", "?key=": "[] [] [] [] [] alt=sse&b=c&key=own%26key",
 		}[place]
-		if had := <-got; had != want+"\n" {
-			t.Errorf("%s: the provider got %s", place, had)
-		}
+		must.Equal(t, <-got, want+"\n", place)
 		c := p.last(t, 1).call
 		if !c.Custody || len(c.Credentials) != 1 || c.Credentials[0].Where != strings.ToLower(place) || c.Credentials[0].Fingerprint != p.handler.fingerprint("own&key") {
 			t.Errorf("%+v", c)
@@ -119,9 +114,8 @@ func TestSecretsDoNotPrint(t *testing.T) {
 	text := must.Get(json.Marshal(u))(t)
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "key", u.Key, "upstream", u)
-	if all := fmt.Sprintf("%v %+v %#v %s %q %x %d %v", u, u, u, u.Key, u.Key, u.Key, u.Key, &u) + string(text) + logged.String(); strings.Contains(all, "own") || strings.Contains(all, fmt.Sprintf("%x", "own")) {
-		t.Error(all)
-	}
+	all := fmt.Sprintf("%v %+v %#v %s %q %x %d %v", u, u, u, u.Key, u.Key, u.Key, u.Key, &u) + string(text) + logged.String()
+	must.Hold(t, !strings.Contains(all, "own") && !strings.Contains(all, fmt.Sprintf("%x", "own")), "%v", all)
 }
 
 // TestUpstreamConfusion: no request reaches another origin than the upstream's, or a path outside of its base.
@@ -192,9 +186,7 @@ func TestUpstreamConfusion(t *testing.T) {
 			}
 			fmt.Fprintf(conn, "%s\r\nHost: %s\r\nConnection: close\r\n\r\n", line, host)
 			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
+			must.Need(t, err == nil, "%s: %v", line, err)
 			_, _ = io.Copy(io.Discard, answer.Body)
 			conn.Close()
 			mu.Lock()
@@ -203,9 +195,7 @@ func TestUpstreamConfusion(t *testing.T) {
 				got = strings.Join(reached, ", ")
 			}
 			mu.Unlock()
-			if got != want {
-				t.Errorf("%q with host %s: %s, should be %s", line, host, got, want)
-			}
+			must.Hold(t, got == want, "%q with host %s: %s, should be %s", line, host, got, want)
 		}
 	}
 }
@@ -213,21 +203,17 @@ func TestUpstreamConfusion(t *testing.T) {
 // TestTokenInPathIsForThisMachine: over a network, a token in the path could be read.
 func TestTokenInPathIsForThisMachine(t *testing.T) {
 	for address, want := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "[::ffff:127.0.0.1]:1": true, "@": true, "192.0.2.1:1": false, "[2001:db8::1]:2": false, "x": false} {
-		if got := isPrivate(&http.Request{RemoteAddr: address}); got != want {
-			t.Errorf("%s: %v", address, got)
-		}
+		must.Equal(t, isPrivate(&http.Request{RemoteAddr: address}), want, address)
 	}
 	p := start(t, http.NotFoundHandler(), nil)
 	req := httptest.NewRequest(http.MethodGet, "/r/tok/api/x", nil)
 	req.RemoteAddr = "192.0.2.1:1"
 	_, err := p.handler.routeOf(req)
-	if refusal, is := errors.AsType[*Refusal](err); !is || refusal.Status != 403 {
-		t.Errorf("over a network: %v", err)
-	}
+	refusal, is := errors.AsType[*Refusal](err)
+	must.Hold(t, is && refusal.Status == 403, "over a network: %v", err)
 	req.TLS = &tls.ConnectionState{}
-	if r, err := p.handler.routeOf(req); err != nil || r.token != "tok" {
-		t.Errorf("over TLS: %+v %v", r, err)
-	}
+	r, err := p.handler.routeOf(req)
+	must.Hold(t, err == nil && r.token == "tok", "over TLS: %+v %v", r, err)
 }
 
 // TestVersionInThePath: a caller may leave out the version that goes before some paths, unless the provider's address has it.
@@ -243,9 +229,7 @@ func TestVersionInThePath(t *testing.T) {
 		})
 		for asked, want := range paths {
 			r, err := p.handler.routeOf(httptest.NewRequest(http.MethodPost, asked+"?beta=true", nil))
-			if err != nil || r.path != want || r.query != "beta=true" {
-				t.Errorf("%s at %s: %s?%s, %v: want %s", asked, base, r.path, r.query, err, want)
-			}
+			must.Hold(t, err == nil && r.path == want && r.query == "beta=true", "%s at %s: %s?%s, %v: want %s", asked, base, r.path, r.query, err, want)
 		}
 	}
 }
@@ -256,19 +240,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		"Api": {Base: at("https://x")}, "r": {Base: at("https://x")}, "a/b": {Base: at("https://x")}, "none": {}, "file": {Base: at("file:///x")},
 		"user": {Base: at("https://u:p@x")}, "query": {Base: at("https://x?key=1")}, "opaque": {Base: at("https:x")}, "key": {Base: at("https://x"), Key: "k"},
 	} {
-		if _, err := New(newRecorder(), Options{Upstreams: map[string]Upstream{name: u}, Folder: t.TempDir(), FingerprintKey: make([]byte, 32)}); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Refuse(t, name)(New(newRecorder(), Options{Upstreams: map[string]Upstream{name: u}, Folder: t.TempDir(), FingerprintKey: make([]byte, 32)}))
 	}
 	good := map[string]Upstream{"a": {Base: at("https://x/v1")}}
 	for _, o := range []Options{{}, {Upstreams: good}, {Upstreams: good, FingerprintKey: make([]byte, 31)}, {Upstreams: good, FingerprintKey: make([]byte, 32)}} {
-		if _, err := New(newRecorder(), o); err == nil {
-			t.Errorf("%+v is taken", o)
-		}
+		must.Refuse(t, "", o)(New(newRecorder(), o))
 	}
-	if _, err := New(nil, Options{Upstreams: good, FingerprintKey: make([]byte, 32), Folder: t.TempDir()}); err == nil {
-		t.Error("no witness is taken")
-	}
+	must.Refuse(t, "", "no witness is taken")(New(nil, Options{Upstreams: good, FingerprintKey: make([]byte, 32), Folder: t.TempDir()}))
 }
 
 // TestPagesInBrowsers: a page that makes its own name mean this machine, and one that would use a key that the recorder keeps, are refused.
@@ -298,9 +276,7 @@ func TestPagesInBrowsers(t *testing.T) {
 		}
 		answer := must.Get(p.client.Do(req))(t)
 		answer.Body.Close()
-		if answer.StatusCode != c.want {
-			t.Errorf("%+v: %d", c, answer.StatusCode)
-		}
+		must.Hold(t, answer.StatusCode == c.want, "%+v: %d", c, answer.StatusCode)
 	}
 }
 
@@ -376,19 +352,14 @@ func TestLeadsPast(t *testing.T) {
 				answer.Body.Close()
 				must.Do(t, err)
 				refused := answer.StatusCode == http.StatusBadGateway && strings.Contains(string(text), "recorder: ") && strings.Contains(string(text), "--upstream") && answer.Header.Get(c.header) == ""
-				if refused != (c.astray && mode == Closed) || !refused && (answer.StatusCode != c.status || string(text) != "moved") {
-					t.Errorf("%d %v %s", answer.StatusCode, answer.Header, text)
-				}
+				must.Hold(t, refused == (c.astray && mode == Closed) && (refused || answer.StatusCode == c.status && string(text) == "moved"),
+					"%d %v %s", answer.StatusCode, answer.Header, text)
 				s := p.last(t, 1)
-				if want := map[bool]Ended{true: RecorderCut, false: Complete}[refused]; s.outcome.Ended != want || s.outcome.Status != c.status || s.outcome.Delivered != 0 && refused {
-					t.Errorf("recorded as %+v", s.outcome)
-				}
-				if strings.Contains(fmt.Sprint(s.outcome.Reason), "secret") || strings.Contains(string(text), "secret") {
-					t.Errorf("a secret is told: %v %s", s.outcome.Reason, text)
-				}
-				if counted := len(p.missed) == 1; counted != (c.astray && mode == Open) {
-					t.Errorf("missed: %v", p.missed)
-				}
+				want := map[bool]Ended{true: RecorderCut, false: Complete}[refused]
+				must.Hold(t, s.outcome.Ended == want && s.outcome.Status == c.status && (s.outcome.Delivered == 0 || !refused), "recorded as %+v", s.outcome)
+				must.Hold(t, !strings.Contains(fmt.Sprint(s.outcome.Reason), "secret") && !strings.Contains(string(text), "secret"),
+					"a secret is told: %v %s", s.outcome.Reason, text)
+				must.Equal(t, len(p.missed) == 1, c.astray && mode == Open, "missed", p.missed)
 			})
 		}
 	}
@@ -424,12 +395,8 @@ func TestLeadsElsewhere(t *testing.T) {
 			req.Header.Set("X-Say-Location", c.location)
 			answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 			answer.Body.Close()
-			if refused := answer.StatusCode == http.StatusBadGateway; refused != (c.astray && mode == Closed) {
-				t.Errorf("%s, %v: %d", c.location, mode, answer.StatusCode)
-			}
-			if len(p.missed) > 0 {
-				t.Errorf("%s, %v: missed: %v", c.location, mode, p.missed)
-			}
+			must.Equal(t, answer.StatusCode == http.StatusBadGateway, c.astray && mode == Closed, c.location, mode, answer.StatusCode)
+			must.Hold(t, len(p.missed) == 0, "%s, %v: missed: %v", c.location, mode, p.missed)
 		}
 	}
 }
@@ -460,8 +427,6 @@ func TestAstrayIsLogged(t *testing.T) {
 		answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 		answer.Body.Close()
 		p.last(t, 1)
-		if !strings.Contains(log.String(), fmt.Sprintf(`"mode":%q`, mode)) {
-			t.Errorf("%v: %s", mode, &log)
-		}
+		must.Hold(t, strings.Contains(log.String(), fmt.Sprintf(`"mode":%q`, mode)), "%v: %s", mode, &log)
 	}
 }

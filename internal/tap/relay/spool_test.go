@@ -38,20 +38,17 @@ func TestSpool(t *testing.T) {
 		}
 		bodies[name] = b
 	}
-	if files, _ := filepath.Glob(filepath.Join(folder, "*")); len(files) != 2 {
-		t.Errorf("two bodies are too large for memory, alone or together: %v", files)
-	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	must.Hold(t, len(files) == 2, "two bodies are too large for memory, alone or together: %v", files)
 	for _, file := range []string{"c"} {
-		if info, err := os.Stat(filepath.Join(folder, file)); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v %v", info, err)
-		}
+		info, err := os.Stat(filepath.Join(folder, file))
+		must.Hold(t, err == nil && info.Mode().Perm() == 0o600, "%v %v", info, err)
 	}
 	full := s.body("d", "", 0)
 	left, err := full.read(bytes.NewReader(text(700)))
 	full.seal()
-	if !errors.Is(err, ErrSpoolFull) || len(left) != 700 || !full.Partial || full.Kept != 0 || full.Bytes != 700 {
-		t.Errorf("%v, %d left, %+v", err, len(left), full)
-	}
+	must.Hold(t, errors.Is(err, ErrSpoolFull) && len(left) == 700 && full.Partial && full.Kept == 0 && full.Bytes == 700,
+		"%v, %d left, %+v", err, len(left), full)
 	bodies["d"] = full
 	for _, b := range bodies {
 		must.Want(t, errors.Join(b.release(), b.release()), nil)
@@ -65,9 +62,7 @@ func TestFolderMustBePrivate(t *testing.T) {
 	folder := t.TempDir()
 	must.Do(t, os.Chmod(folder, 0o755))
 	_, err := New(newRecorder(), Options{Upstreams: map[string]Upstream{"a": {Base: mustParse(t, "https://x")}}, FingerprintKey: make([]byte, 32), Folder: folder})
-	if err == nil || !strings.Contains(err.Error(), "chmod 700") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "chmod 700"), "%v", err)
 }
 
 // TestSpoolIsFull: closed mode refuses and breaks off; open mode passes everything, and says that its copy is not whole.
@@ -92,25 +87,21 @@ func TestSpoolIsFull(t *testing.T) {
 		}
 		status, n, err := ask("", 100_000)
 		if mode == Closed {
-			if status != 503 || len(p.seen) != 0 {
-				t.Errorf("a request that is too large: %d %v", status, err)
-			}
+			must.Hold(t, status == 503 && len(p.seen) == 0, "a request that is too large: %d %v", status, err)
 		} else if o := p.last(t, 1); status != 200 || n != 100_000 || err != nil || !o.call.Request.Partial || o.call.Request.Kept > 50_000 || !o.outcome.Response.Partial {
 			t.Errorf("a request that is too large: %d %d %v", status, n, err)
 		}
 		seen := len(p.seen)
 		status, n, err = ask("?large", 10)
 		o := p.last(t, seen+1).outcome
-		if mode == Closed && (err == nil || n > 50_000 || o.Ended != RecorderCut || !errors.Is(o.Reason, ErrSpoolFull)) {
-			t.Errorf("an answer that is too large: %d %d %v, %+v", status, n, err, o)
-		}
+		must.Hold(t, mode != Closed || err != nil && n <= 50_000 && o.Ended == RecorderCut && errors.Is(o.Reason, ErrSpoolFull),
+			"an answer that is too large: %d %d %v, %+v", status, n, err, o)
 		if mode == Open && (err != nil || n != 100_010 || o.Ended != Complete || o.Response.Bytes != 100_010 || !o.Response.Partial || o.Response.Kept > 50_000) {
 			t.Errorf("an answer that is too large: %d %d %v, %+v", status, n, err, o)
 		}
 		p.handler.spool.held.Add(50_000) // of others
-		if status, _, _ := ask("", 0); mode == Closed && status != 503 || mode == Open && status != 200 {
-			t.Errorf("when the spool is full, %d", status)
-		}
+		status, _, _ = ask("", 0)
+		must.Hold(t, (mode != Closed || status == 503) && (mode != Open || status == 200), "when the spool is full, %d", status)
 		p.handler.late.Wait()
 		p.handler.spool.held.Add(-50_000)
 	}
@@ -125,12 +116,10 @@ func TestSpoolIsFullAfterTheTerminalEvent(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat(": x\n", 50_000))
 	}), func(o *Options) { o.Cap = 50_000; o.Linger = time.Minute })
 	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
-	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
-		t.Errorf("the client got %.100q, %v", body, err)
-	}
-	if o := p.last(t, 1).outcome; o.Ended != RecorderCut || !o.Response.Partial || o.Held != 0 {
-		t.Errorf("%+v", o)
-	}
+	body, err := io.ReadAll(answer.Body)
+	must.Hold(t, err != nil && string(body) == "data: {}\n\n", "the client got %.100q, %v", body, err)
+	o := p.last(t, 1).outcome
+	must.Hold(t, o.Ended == RecorderCut && o.Response.Partial && o.Held == 0, "%+v", o)
 }
 
 // TestLargeBodies: what passes both ways is allocated in pieces, and never as a whole. What passes is compared by a running count, and the copy by its digest.
@@ -138,9 +127,7 @@ func TestLargeBodies(t *testing.T) {
 	const size = 64 << 20
 	pattern := bytes.Repeat([]byte("jurat relay "), 1<<12)
 	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n, err := io.Copy(io.Discard, r.Body); n != size || err != nil {
-			t.Errorf("the provider got %d bytes, %v", n, err)
-		}
+		must.Give(io.Copy(io.Discard, r.Body))(t, size, "the provider got")
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", fmt.Sprint(size))
 		_, _ = io.Copy(w, io.LimitReader(repeat(pattern), size))
@@ -153,16 +140,12 @@ func TestLargeBodies(t *testing.T) {
 		answer := must.Get(p.client.Post(p.url()+"/x", "application/octet-stream", io.LimitReader(repeat(pattern), size)))(t)
 		must.Get(io.Copy(got, answer.Body))(t)
 	})
-	if !bytes.Equal(got.Sum(nil), digest.Sum(nil)) {
-		t.Error("the client got other bytes")
-	}
-	if n > 2*size+size/2 { // each body is encrypted or decrypted once, in pieces
-		t.Errorf("%d KiB were allocated for two bodies of %d KiB", n>>10, size>>10)
-	}
+	must.Hold(t, bytes.Equal(got.Sum(nil), digest.Sum(nil)), "the client got other bytes")
+	must.Hold(t, n <= 2*size+size/2,
+		"%d KiB were allocated for two bodies of %d KiB", n>>10, size>>10) // each body is encrypted or decrypted once, in pieces
 	o := p.last(t, 1)
-	if o.call.Request.SHA256 != [32]byte(digest.Sum(nil)) || o.outcome.Response.SHA256 != [32]byte(digest.Sum(nil)) {
-		t.Error("the witness got other digests")
-	}
+	must.Hold(t, o.call.Request.SHA256 == [32]byte(digest.Sum(nil)) && o.outcome.Response.SHA256 == [32]byte(digest.Sum(nil)),
+		"the witness got other digests")
 }
 
 // ignoring does not read the bodies.
@@ -213,9 +196,7 @@ func TestRequestsAreNotInClear(t *testing.T) {
 	must.Get(b.read(iotest.HalfReader(bytes.NewReader(text))))(t)
 	b.seal()
 	file, err := os.ReadFile(filepath.Join(folder, "one.request"))
-	if err != nil || len(file) != len(text) || bytes.Contains(file, []byte("secret")) {
-		t.Errorf("%d bytes, %v", len(file), err)
-	}
+	must.Hold(t, err == nil && len(file) == len(text) && !bytes.Contains(file, []byte("secret")), "%d bytes, %v", len(file), err)
 	for _, at := range []int{0, 1, 15, 16, 17, 99, 100, 101, len(text) - 7} {
 		got := make([]byte, 40)
 		n, err := b.ReadAt(got, int64(at))
@@ -236,17 +217,14 @@ func TestLeft(t *testing.T) {
 		must.Get(dead.Write([]byte("half an answer")))(t)
 		must.Get(other.Write([]byte("of another call")))(t)
 		b, done, err := Left(s.folder, "c1")
-		if err != nil {
-			t.Fatalf("%q: %v", encoding, err)
-		}
+		must.Need(t, err == nil, "%q: %v", encoding, err)
 		text, err := io.ReadAll(b.Open())
 		if err != nil || string(text) != "half an answer" || b.Encoding != want || b.Bytes != 14 || b.Kept != 14 || b.SHA256 != sha256.Sum256(text) {
 			t.Errorf("%q: %q, %v, %+v", encoding, text, err, b)
 		}
 		must.Want(t, errors.Join(done(), dead.release(), other.release()), nil)
-		if _, _, err := Left(s.folder, "c1"); !errors.Is(err, os.ErrNotExist) {
-			t.Error(err)
-		}
+		_, _, err = Left(s.folder, "c1")
+		must.Hold(t, errors.Is(err, os.ErrNotExist), "%v", err)
 	}
 }
 
@@ -263,9 +241,7 @@ func inProcess(t *testing.T, provider http.Handler, change func(*Options)) (*rec
 	relay := must.Get(New(r, o))(t)
 	t.Cleanup(func() {
 		must.Want(t, relay.Wait(context.Background()), nil)
-		if n := relay.spool.held.Load(); n != 0 {
-			t.Errorf("the spool holds %d bytes at the end", n)
-		}
+		must.Equal(t, relay.spool.held.Load(), 0, "the spool holds")
 		next.CloseIdleConnections()
 		server.Close()
 	})
@@ -287,16 +263,12 @@ func TestTransport(t *testing.T) {
 				return "", err
 			}
 			defer answer.Body.Close()
-			if req.Header.Get("Jurat-Agent") == "" {
-				t.Error("the caller's request was changed")
-			}
+			must.Hold(t, req.Header.Get("Jurat-Agent") != "", "the caller's request was changed")
 			body, err := io.ReadAll(answer.Body)
 			return string(body), err
 		}
 		const whole = "data: hello\n\ndata: [DONE]\n\n"
-		if body, err := ask(); err != nil || body != whole {
-			t.Errorf("%q %v", body, err)
-		}
+		must.Give(ask())(t, whole)
 		s := r.last(t, 1)
 		if s.call.Vantage != evidence.InProcess || s.call.Token != "tok" || s.call.Origin != address || s.call.Path != "/v1/x" || string(s.request) != "hello" || string(s.response) != whole || s.outcome.Terminal != "[DONE]" || len(s.call.Credentials) != 1 {
 			t.Errorf("%+v %+v", s.call, s.outcome)
@@ -308,9 +280,8 @@ func TestTransport(t *testing.T) {
 		}
 		r.onBegin(func(*Call) error { return errors.New("the disk is full") })
 		_, err = ask()
-		if refusal, is := errors.AsType[*Refusal](err); mode == Closed && (!is || refusal.Status != 503) || mode == Open && err != nil {
-			t.Errorf("%v: %v", mode, err)
-		}
+		refusal, is := errors.AsType[*Refusal](err)
+		must.Hold(t, (mode != Closed || is && refusal.Status == 503) && (mode != Open || err == nil), "%v: %v", mode, err)
 	}
 }
 
@@ -328,38 +299,31 @@ func TestTransportEnds(t *testing.T) {
 	answer := must.Get(client.Get(address))(t)
 	must.Get(io.ReadFull(answer.Body, make([]byte, 9)))(t)
 	answer.Body.Close()
-	if o := r.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered != 9 {
-		t.Errorf("%+v", o)
-	}
+	o := r.last(t, 1).outcome
+	must.Hold(t, o.Ended == ClientGone && o.Delivered == 9, "%+v", o)
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	answer = must.Get(client.Do(req))(t)
 	cancel()
 	must.Fail(t, context.Canceled)(io.Copy(io.Discard, answer.Body))
 	answer.Body.Close()
-	if o := r.last(t, 2).outcome; o.Ended != ClientGone {
-		t.Errorf("%+v", o)
-	}
+	o = r.last(t, 2).outcome
+	must.Hold(t, o.Ended == ClientGone, "%+v", o)
 	answer = must.Get(client.Head(address))(t)
 	answer.Body.Close()
-	if o := r.last(t, 3).outcome; o.Ended != Complete {
-		t.Errorf("%+v", o)
-	}
-	if _, err := client.Get("http://127.0.0.1:1/"); err == nil {
-		t.Error("somebody is on port 1")
-	}
-	if o := r.last(t, 4).outcome; o.Ended != UpstreamError {
-		t.Errorf("%+v", o)
-	}
+	o = r.last(t, 3).outcome
+	must.Hold(t, o.Ended == Complete, "%+v", o)
+	must.Refuse(t, "", "somebody is on port 1")(client.Get("http://127.0.0.1:1/"))
+	o = r.last(t, 4).outcome
+	must.Hold(t, o.Ended == UpstreamError, "%+v", o)
 }
 
 // TestTransportHeadIsRecordedFirst: an answer without a body is handed out after it was recorded.
 func TestTransportHeadIsRecordedFirst(t *testing.T) {
 	r, client, address := inProcess(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), nil)
 	r.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
-	if answer, err := client.Post(address, "text/plain", bytes.NewReader(nil)); !errors.Is(err, ErrNotRecorded) {
-		t.Errorf("%v %v", answer, err)
-	}
+	answer, err := client.Post(address, "text/plain", bytes.NewReader(nil))
+	must.Hold(t, errors.Is(err, ErrNotRecorded), "%v %v", answer, err)
 }
 
 const progressed = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`
@@ -481,9 +445,7 @@ func TestMCPPaths(t *testing.T) {
 		}
 		answer := must.Get(p.client.Do(req))(t)
 		answer.Body.Close()
-		if answer.StatusCode != 404 && answer.StatusCode != 421 {
-			t.Errorf("%s: status %d", path, answer.StatusCode)
-		}
+		must.Hold(t, answer.StatusCode == 404 || answer.StatusCode == 421, "%s: status %d", path, answer.StatusCode)
 	}
 	must.Equal(t, asked, 0)
 	must.Equal(t, len(p.seen), 0)
@@ -502,8 +464,6 @@ func TestMCPVersion(t *testing.T) {
 	} {
 		answer := must.Get(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(test.body)))(t)
 		answer.Body.Close()
-		if got := <-said; got != test.want {
-			t.Errorf("%s: %q, want %q", test.body, got, test.want)
-		}
+		must.Equal(t, <-said, test.want, test.body)
 	}
 }

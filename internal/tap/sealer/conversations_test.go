@@ -37,9 +37,8 @@ func prompt(messages ...string) (list []convo.Message) {
 func TestTwinsAreNotGuessed(t *testing.T) {
 	c := newConversations(100)
 	hello := said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi"))}
-	if one, two := c.place(hello, "one"), c.place(hello, "two"); one != "one" || two != "two" {
-		t.Fatalf("%s, %s", one, two)
-	}
+	one, two := c.place(hello, "one"), c.place(hello, "two")
+	must.Need(t, one == "one" && two == "two", "%s, %s", one, two)
 	next := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on")), response: prompt(agent("so"))}
 	must.Equal(t, c.place(next, "three"), "three")
 	last := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on"), agent("so"), user("end")), response: prompt(agent("."))}
@@ -54,9 +53,7 @@ func TestLastMessageAlone(t *testing.T) {
 		prompt(user("hello"), agent("hi"), user("more")),
 		prompt(user("hello"), agent(""), `{"content":"found","role":"tool"}`, agent("hi"), user("more")),
 	} {
-		if got := c.place(said{agent: "a", prompt: sent}, "two"); got != "one" {
-			t.Errorf("%v: it is in %s", sent, got)
-		}
+		must.Equal(t, c.place(said{agent: "a", prompt: sent}, "two"), "one", sent)
 	}
 }
 
@@ -80,9 +77,7 @@ func TestConversationByReference(t *testing.T) {
 	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi")), made: []string{"item:msg_1"}}, "one")
 	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi")), made: []string{"item:msg_2", "conversation:c"}, refers: "conversation:c"}, "two")
 	for refers, want := range map[string]string{"item:msg_1": "one", "item:msg_2": "two", "conversation:c": "two", "item:msg_3": "new"} {
-		if got := c.place(said{agent: "a", prompt: prompt(user("more")), refers: refers}, "new"); got != want {
-			t.Errorf("%s: it is in %s, want %s", refers, got, want)
-		}
+		must.Equal(t, c.place(said{agent: "a", prompt: prompt(user("more")), refers: refers}, "new"), want, refers)
 	}
 	must.Equal(t, c.place(said{agent: "b", prompt: prompt(user("more")), refers: "item:msg_1"}, "new"), "new")
 }
@@ -116,9 +111,7 @@ func TestChainsOfPrograms(t *testing.T) {
 			e := &exchange{call: &relay.Call{Header: http.Header{}}, intent: &intent{Agent: "a"}}
 			act := &observed.Act{Observed: evidence.Observed{Protocol: p.protocol, Path: "/v1/x", Status: 200},
 				Request: &observed.Body{Kept: []byte(call.request)}, Response: &observed.Body{Kept: []byte(call.response)}}
-			if chain := c.place(e.said(act), fmt.Sprint(n)); chain != "0" {
-				t.Errorf("%s: call %d is in the chain of call %s", name, n, chain)
-			}
+			must.Equal(t, c.place(e.said(act), fmt.Sprint(n)), "0", name, "call", n)
 		}
 	}
 }
@@ -135,17 +128,13 @@ func TestConversationByAnswer(t *testing.T) {
 func TestConversationByTrace(t *testing.T) {
 	c := newConversations(100)
 	trace := traceOf("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	if trace == "" || traceOf("00-00000000000000000000000000000000-00f067aa0ba902b7-01") != "" || traceOf("x") != "" {
-		t.Fatal(trace)
-	}
+	must.Need(t, trace != "" && traceOf("00-00000000000000000000000000000000-00f067aa0ba902b7-01") == "" && traceOf("x") == "", "%v", trace)
 	for i, want := range []string{"new0", "new0", "new2"} {
 		s := said{agent: "a", trace: trace, prompt: prompt(user(fmt.Sprint(i)))}
 		if i == 2 {
 			s.trace = ""
 		}
-		if got := c.place(s, fmt.Sprint("new", i)); got != want {
-			t.Errorf("call %d is in %s, want %s", i, got, want)
-		}
+		must.Equal(t, c.place(s, fmt.Sprint("new", i)), want, "call", i)
 	}
 }
 
@@ -155,9 +144,8 @@ func TestOldConversationsAreForgotten(t *testing.T) {
 	for n := range 100 {
 		c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n))), response: prompt(agent("ok"))}, fmt.Sprint(n))
 	}
-	if n := len(c.chains.values); n != 10 || c.chains.order.Len() != 10 {
-		t.Errorf("%d states", n)
-	}
+	n := len(c.chains.values)
+	must.Hold(t, n == 10 && c.chains.order.Len() == 10, "%d states", n)
 	again := func(n int) string {
 		return c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n)), agent("ok"), user("more"))}, "new")
 	}
@@ -188,12 +176,10 @@ func TestProgramsNameCalls(t *testing.T) {
 	} {
 		c := newConversations(100)
 		c.place(said{agent: "a", prompt: prompt(user("which?")), response: prompt(test.answer)}, "first")
-		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id)), response: prompt(calls("#2", ""))}, "second"); got != test.want {
-			t.Errorf("%s: it is in %s, want %s", name, got, test.want)
-		}
-		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id), calls("another", ""), result("another"))}, "third"); got != test.want {
-			t.Errorf("%s: the next call is in %s, want %s", name, got, test.want)
-		}
+		got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id)), response: prompt(calls("#2", ""))}, "second")
+		must.Hold(t, got == test.want, "%s: it is in %s, want %s", name, got, test.want)
+		got = c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id), calls("another", ""), result("another"))}, "third")
+		must.Hold(t, got == test.want, "%s: the next call is in %s, want %s", name, got, test.want)
 	}
 	c := newConversations(100)
 	for _, chain := range []string{"one", "two"} {
@@ -205,9 +191,8 @@ func TestProgramsNameCalls(t *testing.T) {
 // TestBrokenTextHasASum: no text that an upstream sends keeps its call from being recorded.
 func TestBrokenTextHasASum(t *testing.T) {
 	m := convo.Message{Role: convo.Assistant, ToolCalls: []convo.ChatToolCall{convo.Function("1", "search", "\xff")}}
-	if a, b := digest([32]byte{}, m, true), digest([32]byte{}, m, false); a == b || a == [32]byte{} {
-		t.Errorf("%x, %x", a, b)
-	}
+	a, b := digest([32]byte{}, m, true), digest([32]byte{}, m, false)
+	must.Hold(t, a != b && a != [32]byte{}, "%x, %x", a, b)
 }
 
 // TestListsWhileTheLogStalls: while the answer of one server about its tools is being sealed, that of another is noted, and who waits with another of the same server waits no
@@ -224,9 +209,7 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 	note := func(ctx context.Context, server string) (func(), error) {
 		e, act := answer(server)
 		done, err := e.watched(ctx, act)
-		if err == nil && done == nil {
-			t.Fatal("it is not taken for a list of tools")
-		}
+		must.Need(t, err != nil || done != nil, "it is not taken for a list of tools")
 		return done, err
 	}
 	sealing := must.Get(note(t.Context(), "stdio:one"))(t)
@@ -251,9 +234,8 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 func TestUpgradeOfAStranger(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode, c.Agent = relay.Open, "" })
-	if status, _, _ := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket"); status != http.StatusUnauthorized || d.asked != 0 {
-		t.Errorf("without a token: status %d, the provider was asked %d times", status, d.asked)
-	}
+	status, _, _ := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket")
+	must.Hold(t, status == http.StatusUnauthorized && d.asked == 0, "without a token: status %d, the provider was asked %d times", status, d.asked)
 	d.end()
 
 	log = &shelf{}
@@ -261,13 +243,11 @@ func TestUpgradeOfAStranger(t *testing.T) {
 	if status, _, _ := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket", "Jurat-Chain", strings.Repeat("long", 100)); status != http.StatusBadRequest || d.asked != 0 {
 		t.Errorf("with a chain that no record can have: status %d, the provider was asked %d times", status, d.asked)
 	}
-	if status, _, err := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket"); status != http.StatusOK {
-		t.Errorf("status %d, %v", status, err)
-	}
+	status, _, err := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket")
+	must.Hold(t, status == http.StatusOK, "status %d, %v", status, err)
 	d.end()
-	if gaps := log.events(t, observed.Gap); len(gaps) != 1 || gaps[0].Missed[0].Calls != 1 {
-		t.Errorf("%d gaps", len(gaps))
-	}
+	gaps := log.events(t, observed.Gap)
+	must.Hold(t, len(gaps) == 1 && gaps[0].Missed[0].Calls == 1, "%d gaps", len(gaps))
 }
 
 // TestLongPathInACrash: a path or method that no record has is not in the journal either, whose lines are bounded: the next recorder must be able to read it.
@@ -277,23 +257,17 @@ func TestLongPathInACrash(t *testing.T) {
 	for _, req := range []struct{ method, path string }{{"GET", "/openai/v1/" + strings.Repeat("x", 100_000)}, {strings.Repeat("X", 100_000), "/openai/v1/models"}} {
 		r := must.Get(http.NewRequestWithContext(t.Context(), req.method, d.server.URL+req.path, nil))(t)
 		answer := must.Get(http.DefaultClient.Do(r))(t)
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil { // the end of it comes when the call is in the log
-			t.Error(err)
-		}
+		must.Fail(t, nil)(io.Copy(io.Discard, answer.Body)) // the end of it comes when the call is in the log
 		answer.Body.Close()
 	}
-	if _, damaged, err := readJournal(filepath.Join(d.recorder.own, journalFile)); err != nil || len(damaged) > 0 {
-		t.Error(err)
-	}
+	_, damaged, err := readJournal(filepath.Join(d.recorder.own, journalFile))
+	must.Hold(t, err == nil && len(damaged) == 0, "%v", err)
 	d.crash()
 	newDesk(t, folder, log, nil).end()
 	calls := log.acts(evidence.ObservedCall)
-	if len(calls) != 2 {
-		t.Fatalf("%d records", len(calls))
-	}
-	if missing := strings.Join(append(calls[0].Observed.Missing, calls[1].Observed.Missing...), "; "); !strings.Contains(missing, "path: longer than") || !strings.Contains(missing, "method: it is none of HTTP") {
-		t.Errorf("%s", missing)
-	}
+	must.Need(t, len(calls) == 2, "%d records", len(calls))
+	missing := strings.Join(append(calls[0].Observed.Missing, calls[1].Observed.Missing...), "; ")
+	must.Hold(t, strings.Contains(missing, "path: longer than") && strings.Contains(missing, "method: it is none of HTTP"), "%s", missing)
 }
 
 // report is what telemetry may tell of an act.
@@ -314,27 +288,20 @@ func TestReport(t *testing.T) {
 		want Account
 	}{{first, New}, {first, Known}, {other, Another}, {other, Known}, {first, Known}} {
 		act, id := report(step.told)
-		if got, err := r.Report(t.Context(), act, id); got != step.want || err != nil {
-			t.Errorf("report %d: %s, %v: want %s", i, got, err, step.want)
-		}
+		must.Give(r.Report(t.Context(), act, id))(t, step.want, "report", i)
 	}
 	acts := log.acts(evidence.ObservedSpan)
-	if len(acts) != 2 || log.tried != 2 {
-		t.Fatalf("%d records, %d tried: want 2", len(acts), log.tried)
-	}
+	must.Need(t, len(acts) == 2 && log.tried == 2, "%d records, %d tried: want 2", len(acts), log.tried)
 	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), evidence.RecordIDFor("", "span-1")) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
 		t.Errorf("the other account: %+v", p.Payload)
 	}
 	log.expired = true
 	act, id := report(`{"a":4}`)
-	if got, err := r.Report(t.Context(), act, id); got != Known || err != nil || len(log.acts(evidence.ObservedSpan)) != 2 {
-		t.Errorf("an act whose record has expired: %s, %v", got, err)
-	}
+	got, err := r.Report(t.Context(), act, id)
+	must.Hold(t, got == Known && err == nil && len(log.acts(evidence.ObservedSpan)) == 2, "an act whose record has expired: %s, %v", got, err)
 	log.fail(errors.New("the disk is full"))
 	act, id = report(`{"a":3}`)
-	if _, err := r.Report(t.Context(), act, id); err == nil || !strings.Contains(err.Error(), "disk is full") {
-		t.Errorf("a log that is out of order: %v", err)
-	}
+	must.Refuse(t, "disk is full", "a log that is out of order")(r.Report(t.Context(), act, id))
 	log.fail(nil)
 	must.Do(t, r.Close(context.Background(), "the test ended"))
 	must.Equal(t, len(log.acts(evidence.ObservedSpan)), 2)
@@ -343,11 +310,7 @@ func TestReport(t *testing.T) {
 // TestUnknownMode: neither the recorder nor what passes its calls on takes a mode that is none for the open one.
 func TestUnknownMode(t *testing.T) {
 	_, err := Open(t.Context(), Config{Log: new(shelf), Name: "listener", Folder: t.TempDir(), Mode: "Closed", Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)})
-	if err == nil || !strings.Contains(err.Error(), "unknown mode") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "unknown mode"), "%v", err)
 	_, err = relay.New(new(Recorder), relay.Options{Mode: "Closed", Upstreams: map[string]relay.Upstream{"api": {Base: &url.URL{Scheme: "http", Host: "127.0.0.1"}}}, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
-	if err == nil || !strings.Contains(err.Error(), "unknown mode") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "unknown mode"), "%v", err)
 }

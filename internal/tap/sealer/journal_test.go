@@ -61,9 +61,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 			open++
 		}
 	}
-	if err != nil || open != 160 {
-		t.Errorf("%d calls without an end, %v: want 160", open, err)
-	}
+	must.Hold(t, err == nil && open == 160, "%d calls without an end, %v: want 160", open, err)
 }
 
 // TestJournalIsWrittenAnew: the journal does not grow without end, and what is open stays in it.
@@ -150,12 +148,8 @@ func journalOfAFullDisk(t *testing.T, durable bool) {
 	waitFor(t, idle)
 	good := j.file
 	j.file = full
-	if err := j.begin(t.Context(), &intent{RecordID: "refused"}, durable); err == nil {
-		t.Error("a call began without an intent on disk")
-	}
-	if err := j.begin(t.Context(), &intent{RecordID: "refused too"}, durable); err == nil {
-		t.Error("a call began while the journal is broken")
-	}
+	must.Say(t, j.begin(t.Context(), &intent{RecordID: "refused"}, durable), "", "a call began without an intent on disk")
+	must.Say(t, j.begin(t.Context(), &intent{RecordID: "refused too"}, durable), "", "a call began while the journal is broken")
 	waitFor(t, idle)
 	must.Do(t, j.repair())
 	good.Close()
@@ -163,9 +157,7 @@ func journalOfAFullDisk(t *testing.T, durable bool) {
 	left, err := readWhole(path)
 	ids := idsOf(left)
 	slices.Sort(ids)
-	if err != nil || !slices.Equal(ids, []string{"after", "before"}) {
-		t.Errorf("%v, %v", ids, err)
-	}
+	must.Hold(t, err == nil && slices.Equal(ids, []string{"after", "before"}), "%v, %v", ids, err)
 }
 
 // TestBeginsBeforeTheSync: a call in open mode waits for no disk, and its intent is in the file all the same.
@@ -213,9 +205,8 @@ func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
 	want := func(ids ...string) {
 		t.Helper()
 		left, err := readWhole(path)
-		if got := idsOf(left); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), ids) {
-			t.Errorf("%v, %v; want %v", got, err, ids)
-		}
+		got := idsOf(left)
+		must.Hold(t, err == nil && slices.Equal(slices.Sorted(slices.Values(got)), ids), "%v, %v; want %v", got, err, ids)
 	}
 	begin("before", 0)
 	for n := range rewriteAbove/50_000 + 1 {
@@ -235,9 +226,7 @@ func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
 	})
 	begin("then", 0)
 	want("before", "meanwhile", "once more", "then")
-	if left, err := j.close(); err != nil || left != 4 {
-		t.Errorf("%d, %v", left, err)
-	}
+	must.Give(j.close())(t, 4)
 	if info, err := os.Stat(path); err != nil || info.Size() > 100_000 { // the last long call may be open while the file is copied
 		t.Errorf("%d bytes, %v", info.Size(), err)
 	}
@@ -250,9 +239,8 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 		for _, dies := range []bool{false, true} {
 			folder, log := t.TempDir(), &shelf{}
 			d := newDesk(t, folder, log, func(c *Config) { c.Mode = mode })
-			if status, _, err := d.call(question(false, user("hello"))); err != nil || status != 200 {
-				t.Fatal(status, err)
-			}
+			status, _, err := d.call(question(false, user("hello")))
+			must.Need(t, err == nil && status == 200, "%v %v", status, err)
 			waitFor(t, func() bool { return len(log.acts(evidence.ObservedCall)) == 1 })
 			known := log.acts(evidence.ObservedCall)[0].RecordID
 			began := time.Date(2026, 11, 27, 10, 0, 30, 0, time.UTC)
@@ -282,19 +270,14 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 			}
 			gaps := log.events(t, observed.Gap)
 			want := []observed.Missed{{Agent: "mia", Calls: 1, Minute: "2026-11-27T10:00:00.000Z"}, {Agent: "noa", Calls: 1, Minute: "2026-11-27T10:00:00.000Z"}}
-			if len(gaps) != 1 || !slices.Equal(gaps[0].Missed, want) || !strings.Contains(gaps[0].Reason, "damaged lines") {
-				t.Errorf("gaps: %+v, want one of %+v", gaps, want)
-			}
+			must.Hold(t, len(gaps) == 1 && slices.Equal(gaps[0].Missed, want) && strings.Contains(gaps[0].Reason, "damaged lines"),
+				"gaps: %+v, want one of %+v", gaps, want)
 			kept := filepath.Join(folder, damagedJournal+filepath.Base(d.recorder.own))
-			if content, err := os.ReadFile(kept); err != nil || !bytes.Equal(content, journal) {
-				t.Errorf("the damaged journal is not kept: %v", err)
-			}
-			if !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), kept) {
-				t.Errorf("it says %q", said.String())
-			}
-			if left, err := Look(t.Context(), folder); err != nil || len(left) != 0 {
-				t.Errorf("%v, %v", left, err)
-			}
+			content, err := os.ReadFile(kept)
+			must.Hold(t, err == nil && bytes.Equal(content, journal), "the damaged journal is not kept: %v", err)
+			must.Hold(t, strings.Contains(said.String(), "level=ERROR") && strings.Contains(said.String(), kept), "it says %q", said.String())
+			left, err := Look(t.Context(), folder)
+			must.Hold(t, err == nil && len(left) == 0, "%v, %v", left, err)
 		}
 	}
 }
@@ -310,9 +293,7 @@ func damageJournal(t *testing.T, d *desk, known string) {
 	lines[last] = `{"begin":{"record_id":"` + known + `","agent":"mia","cha` + lines[last] + `{"begin":{"record_id":"01a2","agent":"noa","ch` + "\n" + `{"end":"01a2` + "\n" + `{"beg` + "\n" + `{"end":"` + known + `"}` + "\n"
 	must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 	process, err := Look(t.Context(), filepath.Dir(d.recorder.own))
-	if err != nil || len(process) != 1 || process[0].Damaged != 4 || process[0].Open != 2 {
-		t.Errorf("%+v, %v", process, err)
-	}
+	must.Hold(t, err == nil && len(process) == 1 && process[0].Damaged == 4 && process[0].Open == 2, "%+v, %v", process, err)
 }
 
 // diesSaying opens a recorder that dies when it has sealed what is damaged.
@@ -320,9 +301,8 @@ func diesSaying(t *testing.T, folder string, log *shelf) {
 	t.Helper()
 	dead := errors.New("killed")
 	defer func() {
-		if p := recover(); p != dead {
-			t.Errorf("it did not die: %v", p)
-		}
+		p := recover()
+		must.Hold(t, p == dead, "it did not die: %v", p)
 	}()
 	_, err := Open(t.Context(), Config{Log: log, Name: "witness", Folder: folder, Agent: "mia", Vantage: evidence.Proxy, Version: "test", Configuration: evidence.DigestOf([]byte("settings")), Tell: slog.New(slog.DiscardHandler),
 		after: func(step string) {
@@ -346,9 +326,8 @@ func TestDamagedIntent(t *testing.T) {
 		d.recorder.journal.writer.Wait()
 		content := must.Get(os.ReadFile(d.recorder.journal.path))(t)
 		damaged := strings.Replace(string(content), change[0], change[1], 1)
-		if err := os.WriteFile(d.recorder.journal.path, []byte(damaged), 0o600); err != nil || damaged == string(content) {
-			t.Fatal(err, string(content))
-		}
+		err := os.WriteFile(d.recorder.journal.path, []byte(damaged), 0o600)
+		must.Need(t, err == nil && damaged != string(content), "%v %v", err, string(content))
 		newDesk(t, folder, log, func(c *Config) { c.Tell = slog.New(slog.DiscardHandler) }).end()
 		if lost := log.acts(evidence.ObservedCall); len(lost) != 1 || lost[0].Observed.Request.SHA256 != evidence.DigestOf([]byte("call 1")) {
 			t.Errorf("%s: %d calls are sealed as lost", change[1], len(lost))
@@ -365,14 +344,11 @@ func TestLook(t *testing.T) {
 	look := func() Process {
 		t.Helper()
 		list, err := Look(t.Context(), folder)
-		if err != nil || len(list) != 1 {
-			t.Fatalf("%d processes, %v", len(list), err)
-		}
+		must.Need(t, err == nil && len(list) == 1, "%d processes, %v", len(list), err)
 		return list[0]
 	}
-	if list, err := Look(t.Context(), filepath.Join(folder, "none")); err != nil || len(list) != 0 {
-		t.Errorf("a folder that is not there: %v, %v", list, err)
-	}
+	list, err := Look(t.Context(), filepath.Join(folder, "none"))
+	must.Hold(t, err == nil && len(list) == 0, "a folder that is not there: %v, %v", list, err)
 	d := newDesk(t, folder, log, func(c *Config) { c.Mode, c.Agent = relay.Open, "mia" })
 	for range 2 {
 		d.passes(t, question(false, user("hello")))
@@ -385,9 +361,8 @@ func TestLook(t *testing.T) {
 	log.fail(errors.New("the log is out of order"))
 	d.passes(t, question(false, user("hello")))
 	waitFor(t, func() bool { return look().State.Waiting == 1 })
-	if p := look(); p.Open != 1 || !strings.Contains(p.State.Trouble, "out of order") || p.Oldest.IsZero() {
-		t.Errorf("%+v", p)
-	}
+	p = look()
+	must.Hold(t, p.Open == 1 && strings.Contains(p.State.Trouble, "out of order") && !p.Oldest.IsZero(), "%+v", p)
 	log.fail(nil)
 	waitFor(t, func() bool { s := look().State; return s.Waiting == 0 && s.Sealed == 3 && s.Trouble == "" })
 
@@ -395,16 +370,14 @@ func TestLook(t *testing.T) {
 	d.begins(t, "c1", time.Now(), body)
 	d.crash()
 	before := rig.Tree(t, folder)
-	if p := look(); p.Running || p.Open != 1 || p.About.Recorder != "witness" {
-		t.Errorf("a dead one: %+v", p)
-	}
+	p = look()
+	must.Hold(t, !p.Running && p.Open == 1 && p.About.Recorder == "witness", "a dead one: %+v", p)
 	if after := rig.Tree(t, folder); !cmp.Equal(before, after) {
 		t.Errorf("looking changed the folder: %v", cmp.Diff(before, after))
 	}
 	newDesk(t, folder, log, nil).end()
-	if list, err := Look(t.Context(), folder); err != nil || len(list) != 0 {
-		t.Errorf("when all is sealed: %v, %v", list, err)
-	}
+	list, err = Look(t.Context(), folder)
+	must.Hold(t, err == nil && len(list) == 0, "when all is sealed: %v, %v", list, err)
 }
 
 // cutOff returns a text in an encoding, whose end is missing.
@@ -469,9 +442,7 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 			var body []byte
 			if raw := lost[0].ResponseBody; raw != nil {
 				pieces, err := evidence.ParseBody(raw)
-				if err != nil || len(pieces) != 1 {
-					t.Fatalf("%s: %v", raw, err)
-				}
+				must.Need(t, err == nil && len(pieces) == 1, "%s: %v", raw, err)
 				body = pieces[0].Own
 			}
 			must.Equal(t, string(body), tt.want)

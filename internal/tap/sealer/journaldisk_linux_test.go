@@ -31,18 +31,14 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 			if err != nil || info.Size() != j.size || len(began) < 5 {
 				t.Errorf("%d calls, %d bytes of whole lines in a file of %d, %v", len(began), j.size, info.Size(), err)
 			}
-			if err := j.repair(); err == nil {
-				t.Error("the journal is written anew on a disk without room for it")
-			}
+			must.Say(t, j.repair(), "", "the journal is written anew on a disk without room for it")
 			disk.Resize(t, 5)
 			must.Do(t, j.repair())
 			must.Do(t, j.begin(t.Context(), &intent{RecordID: "then"}, durable))
 			left, err := readWhole(path)
 			ids := idsOf(left)
 			slices.Sort(ids)
-			if err != nil || !slices.Equal(ids, append(began, "then")) {
-				t.Errorf("%v, %v; want %v and one more", ids, err, began)
-			}
+			must.Hold(t, err == nil && slices.Equal(ids, append(began, "then")), "%v, %v; want %v and one more", ids, err, began)
 			must.Fail(t, nil)(j.close())
 			must.Do(t, os.Remove(path))
 			disk.Resize(t, 1)

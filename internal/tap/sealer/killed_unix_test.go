@@ -203,18 +203,14 @@ func TestKilledAtEveryStep(t *testing.T) {
 				must.Equal(t, n, 1)
 				delete(provider.asked, digest)
 			}
-			if len(provider.asked) > 0 {
-				t.Errorf("%d calls that reached the provider are not in the log", len(provider.asked))
-			}
+			must.Hold(t, len(provider.asked) == 0, "%d calls that reached the provider are not in the log", len(provider.asked))
 			if left, err := Look(t.Context(), filepath.Join(folder, "recorder")); err != nil || len(left) != 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
 			damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: folder}, nil)
 			must.Do(t, err)
 			for _, d := range damages {
-				if d.Kind != fsck.DamageOrphan { // a text whose record was not written
-					t.Error(d)
-				}
+				must.Hold(t, d.Kind == fsck.DamageOrphan, "%v", d) // a text whose record was not written
 			}
 			t.Logf("%d calls in the log, %d lost", len(sealed), lost)
 		})
@@ -233,7 +229,6 @@ func dies(t *testing.T, provider *fatal, folder, step string, hasTo bool) {
 	provider.child, provider.step = child.Process, step
 	provider.mu.Unlock()
 	err := child.Wait()
-	if status, is := child.ProcessState.Sys().(syscall.WaitStatus); err == nil && hasTo || err != nil && (!is || !status.Signaled()) {
-		t.Fatalf("the process was to die at %q: %v\n%s", step, err, &errs)
-	}
+	status, is := child.ProcessState.Sys().(syscall.WaitStatus)
+	must.Need(t, (err != nil || !hasTo) && (err == nil || is && status.Signaled()), "the process was to die at %q: %v\n%s", step, err, &errs)
 }

@@ -100,9 +100,8 @@ func TestClientLeavesWithoutReading(t *testing.T) {
 		<-gone
 		waitFor(t, func() bool { return len(log.acts(evidence.ObservedCall)) == 1 })
 		o := log.acts(evidence.ObservedCall)[0].Observed
-		if o.Ended != evidence.ClientGone || *o.Response.Delivered < 1<<20 || *o.Response.Delivered >= o.Response.Bytes {
-			t.Errorf("%v: %s, %d of %d bytes delivered", mode, o.Ended, *o.Response.Delivered, o.Response.Bytes)
-		}
+		must.Hold(t, o.Ended == evidence.ClientGone && *o.Response.Delivered >= 1<<20 && *o.Response.Delivered < o.Response.Bytes,
+			"%v: %s, %d of %d bytes delivered", mode, o.Ended, *o.Response.Delivered, o.Response.Bytes)
 		d.end()
 	}
 }
@@ -134,9 +133,7 @@ func leaves(t *testing.T, server *httptest.Server, after, of int, next chan<- bo
 	req := must.Get(http.NewRequestWithContext(ctx, "POST", server.URL+"/openai/v1/chat/completions", strings.NewReader(question(true, user(fmt.Sprintf("leaves after %d", after))))))(t)
 	answer := must.Get(client.Do(req))(t)
 	defer answer.Body.Close()
-	if answer.ProtoMajor == 2 != server.EnableHTTP2 {
-		t.Fatal(answer.Proto)
-	}
+	must.Need(t, answer.ProtoMajor == 2 == server.EnableHTTP2, "%v", answer.Proto)
 	for n := range after {
 		next <- true
 		must.Get(io.ReadFull(answer.Body, make([]byte, len(event(n, of)))))(t)

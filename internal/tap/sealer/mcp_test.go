@@ -69,14 +69,10 @@ func TestToolUseIsSealed(t *testing.T) {
 		d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode = mode })
 		heard, err := session(t, d, "s", [2]string{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}`},
 			[2]string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1},"_meta":{"claudecode/toolUseId":"toolu_1"}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"2"}]}}`})
-		if err != nil || strings.Count(heard, "\n") != 2 {
-			t.Fatalf("%q, %v", heard, err)
-		}
+		must.Need(t, err == nil && strings.Count(heard, "\n") == 2, "%q, %v", heard, err)
 		d.end()
 		uses := log.acts(evidence.ObservedTool)
-		if len(uses) != 2 {
-			t.Fatalf("%v: %d acts", mode, len(uses))
-		}
+		must.Need(t, len(uses) == 2, "%v: %d acts", mode, len(uses))
 		for _, u := range uses {
 			o := u.Observed
 			if u.ChainID != "recorded/mia/s1" || o.Agent != "mia" || o.Upstream.Origin != "stdio:sums" || o.Path != "/client" || o.Ended != evidence.Complete || strings.Join(u.Apart(), " ") != "/request_body /response_body" {
@@ -97,9 +93,7 @@ func TestChangedTool(t *testing.T) {
 	changes := func(want int) *observed.Event {
 		t.Helper()
 		list := log.events(t, observed.ToolDefinitionChanged)
-		if len(list) != want {
-			t.Fatalf("%d changes, want %d", len(list), want)
-		}
+		must.Need(t, len(list) == want, "%d changes, want %d", len(list), want)
 		if want == 0 {
 			return nil
 		}
@@ -109,9 +103,8 @@ func TestChangedTool(t *testing.T) {
 		t.Helper()
 		d := newDesk(t, folder, log, nil)
 		for _, l := range lists {
-			if heard, err := session(t, d, server, l); err != nil || heard != l[1]+"\n" {
-				t.Fatalf("%q, %v", heard, err)
-			}
+			heard, err := session(t, d, server, l)
+			must.Need(t, err == nil && heard == l[1]+"\n", "%q, %v", heard, err)
 		}
 		d.end()
 	}
@@ -125,9 +118,7 @@ func TestChangedTool(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	for _, a := range log.acts(evidence.RecorderEvent) {
-		if strings.Contains(string(a.Response), "tool_definition_changed") && a.ChainID != "recorded/mia/s1" {
-			t.Errorf("it is in the chain %s", a.ChainID)
-		}
+		must.Hold(t, !strings.Contains(string(a.Response), "tool_definition_changed") || a.ChainID == "recorded/mia/s1", "it is in the chain %s", a.ChainID)
 	}
 	talk("s", listOf(addsMore), listOf(adds))
 	changes(2)
@@ -135,9 +126,8 @@ func TestChangedTool(t *testing.T) {
 	changes(3)
 	talk("s", listOf(`{"name":"`+strings.Repeat("x", 300)+`"}`))
 	talk("s", listOf(`{"name":"`+strings.Repeat("x", 300)+`","n":1e400}`))
-	if e := changes(4); !strings.HasPrefix(e.Tool, "(a name of the digest sha256:") {
-		t.Errorf("%+v", e)
-	}
+	e = changes(4)
+	must.Hold(t, strings.HasPrefix(e.Tool, "(a name of the digest sha256:"), "%+v", e)
 }
 
 // toolsOver returns what asks a server over HTTP, through a relay, and gets an answer of one type.
@@ -165,9 +155,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
 		front.Close() // waits for the handler, and open mode records later
-		if failed := h.Wait(t.Context()); failed != nil {
-			t.Error(failed)
-		}
+		must.Want(t, h.Wait(t.Context()), nil)
 		return strings.TrimPrefix(string(text), "data: "), err
 	}
 }
@@ -176,9 +164,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 func (d *desk) settles() {
 	d.t.Helper()
 	for deadline := time.Now().Add(time.Minute); d.recorder.state().Trouble != ""; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			d.t.Fatal("acts still wait to be sealed")
-		}
+		must.Need(d.t, !time.Now().After(deadline), "acts still wait to be sealed")
 	}
 }
 
@@ -209,9 +195,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			}
 			d.settles() // the list's own record is not refused
 			lists := log.acts(evidence.ObservedTool)
-			if len(lists) != 2 {
-				t.Fatalf("%v, %s: %d lists", mode, over, len(lists))
-			}
+			must.Need(t, len(lists) == 2, "%v, %s: %d lists", mode, over, len(lists))
 			o := lists[1].Observed
 			if cut := o.Ended == evidence.RecorderCut; cut != (mode == relay.Closed) || !strings.Contains(strings.Join(o.Missing, "\n"), map[relay.Mode]string{relay.Closed: "the call could not be sealed", relay.Open: "whether a tool is defined as it was before"}[mode]) {
 				t.Errorf("%v, %s: the record of a list whose change is not sealed: %s, %q", mode, over, o.Ended, o.Missing)
@@ -220,9 +204,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			for range 2 {
 				must.Get(ask(listOf(addsMore)))(t)
 			}
-			if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
-				t.Errorf("%v, %s: %d changes", mode, over, n)
-			}
+			must.Equal(t, len(log.events(t, observed.ToolDefinitionChanged)), 1, mode, over)
 			d.end()
 		}
 	}
@@ -242,9 +224,7 @@ func TestSealedChangeIsNotSealedAgain(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := session(t, d, "s", after); err == nil {
-			t.Error("a list passed whose changes or record are not sealed")
-		}
+		must.Refuse(t, "", "a list passed whose changes or record are not sealed")(session(t, d, "s", after))
 		log.refusing(nil)
 		d.settles()
 	}
@@ -271,9 +251,8 @@ func TestUnreadableListOfTools(t *testing.T) {
 	}
 	d.end()
 	for n, list := range log.acts(evidence.ObservedTool) {
-		if says := strings.Contains(strings.Join(list.Observed.Missing, "\n"), unknownChange+"the answer to tools/list "); says != (n > 0) {
-			t.Errorf("list %d: %q", n, list.Observed.Missing)
-		}
+		says := strings.Contains(strings.Join(list.Observed.Missing, "\n"), unknownChange+"the answer to tools/list ")
+		must.Hold(t, says == (n > 0), "list %d: %q", n, list.Observed.Missing)
 	}
 }
 
@@ -286,23 +265,17 @@ func TestDamagedMemoryOfTools(t *testing.T) {
 		list := func(tools string) {
 			t.Helper()
 			l := listOf(tools)
-			if heard, err := session(t, d, "s", l); err != nil || heard != l[1]+"\n" {
-				t.Errorf("%q: %q, %v", damage, heard, err)
-			}
+			must.Give(session(t, d, "s", l))(t, l[1]+"\n", damage)
 		}
 		list(adds)
 		files, err := filepath.Glob(filepath.Join(folder, definitionsFolder, "*"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%v, %v", files, err)
-		}
+		must.Need(t, err == nil && len(files) == 1, "%v, %v", files, err)
 		must.Do(t, os.WriteFile(files[0], []byte(damage), 0o600))
 		list(addsMore)
 		list(addsMore)
 		list(adds)
 		d.end()
-		if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
-			t.Errorf("%q: %d changes, want that of the last list alone", damage, n)
-		}
+		must.Equal(t, len(log.events(t, observed.ToolDefinitionChanged)), 1, damage)
 		for n, use := range log.acts(evidence.ObservedTool) {
 			if says := strings.Contains(strings.Join(use.Observed.Missing, "\n"), "defined as it was before"); says != (n == 1) || use.Observed.Ended != evidence.Complete {
 				t.Errorf("%q: list %d ended %s, and says %q", damage, n, use.Observed.Ended, use.Observed.Missing)
@@ -326,9 +299,7 @@ func TestUnsealedToolUse(t *testing.T) {
 	}()
 	var out strings.Builder
 	err := p.Run(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`+"\n"), &out, fromServer, fromClient)
-	if !errors.Is(err, relay.ErrNotRecorded) || out.Len() > 0 {
-		t.Errorf("%q, %v", &out, err)
-	}
+	must.Hold(t, errors.Is(err, relay.ErrNotRecorded) && out.Len() == 0, "%q, %v", &out, err)
 	_ = fromServer.Close()
 	log.fail(nil)
 	d.end()
@@ -346,9 +317,8 @@ func TestChangedToolOverHTTP(t *testing.T) {
 		must.Get(ask(listOf(list)))(t)
 	}
 	d.end()
-	if changes := log.events(t, observed.ToolDefinitionChanged); len(changes) != 1 || !strings.HasSuffix(changes[0].Server, "/mcp") {
-		t.Errorf("%+v", changes)
-	}
+	changes := log.events(t, observed.ToolDefinitionChanged)
+	must.Hold(t, len(changes) == 1 && strings.HasSuffix(changes[0].Server, "/mcp"), "%+v", changes)
 }
 
 // TestOneActBeginsAChain: of acts of a new chain that end at once, one begins it, and each other names one before it.
@@ -358,9 +328,8 @@ func TestOneActBeginsAChain(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 20 {
 		all.Go(func() {
-			if _, _, err := d.call(question(false, user(fmt.Sprint("question ", n)))); err != nil {
-				t.Error(err)
-			}
+			_, _, err := d.call(question(false, user(fmt.Sprint("question ", n))))
+			must.Hold(t, err == nil, "%v", err)
 		})
 	}
 	all.Wait()
@@ -425,9 +394,8 @@ func TestMessages(t *testing.T) {
 		{"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t1"}}`},
 		{"GET", "/v1/tasks/t1?A2A-Version=1.0", ""},
 	} {
-		if answer, err := c.ask(one.method, one.path, one.body, "A2A-Version", "1.0"); err != nil || answer != aTask("c1", "t1") {
-			t.Fatalf("%s %v", answer, err)
-		}
+		answer, err := c.ask(one.method, one.path, one.body, "A2A-Version", "1.0")
+		must.Need(t, err == nil && answer == aTask("c1", "t1"), "%s %v", answer, err)
 	}
 	c.says("application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}`)
 	must.Get(c.ask("POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"t1"}}`))(t)
@@ -440,18 +408,13 @@ func TestMessages(t *testing.T) {
 	var got []string
 	for _, a := range acts {
 		o := a.Observed
-		if o.Agent != "mia" || o.Side != evidence.Answered || o.Path == "" {
-			t.Errorf("%+v", o)
-		}
+		must.Hold(t, o.Agent == "mia" && o.Side == evidence.Answered && o.Path != "", "%+v", o)
 		got = append(got, o.Protocol+" "+a.ChainID)
 	}
 	want := []string{"a2a/1.0 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c1", "a2a/0.3 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c2", "http recorded/mia/" + acts[len(acts)-1].RecordID}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if !strings.Contains(string(acts[0].ResponseBody), `Which one?`) || !strings.Contains(string(acts[0].Parameters), "SendMessage") {
-		t.Errorf("%s %s", acts[0].ResponseBody, acts[0].Parameters)
-	}
+	must.Hold(t, slices.Equal(got, want), "got  %q\nwant %q", got, want)
+	must.Hold(t, strings.Contains(string(acts[0].ResponseBody), `Which one?`) && strings.Contains(string(acts[0].Parameters), "SendMessage"),
+		"%s %s", acts[0].ResponseBody, acts[0].Parameters)
 }
 
 // TestChainsOfMessages: names that no chain can have stand for themselves as digests, and a name of who has the agent's token counts: a stranger's does not.
@@ -467,9 +430,7 @@ func TestChainsOfMessages(t *testing.T) {
 	c.end()
 	acts := log.acts(evidence.ObservedMessage)
 	of := "recorded/mia/context-" + evidence.DigestOf([]byte(long)).String()
-	if len(acts) != 3 || acts[0].ChainID != of || acts[1].ChainID != of || acts[2].ChainID != "recorded/mia/monday" {
-		t.Errorf("%v", acts)
-	}
+	must.Hold(t, len(acts) == 3 && acts[0].ChainID == of && acts[1].ChainID == of && acts[2].ChainID == "recorded/mia/monday", "%v", acts)
 }
 
 const pushed = `{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotificationConfig/set","params":{"taskId":"t1","pushNotificationConfig":{"url":"https://example.org","token":"marked-secret","authentication":{"schemes":["Bearer"],"credentials":"marked-secret"}}}}`
@@ -491,37 +452,28 @@ func TestSecretsOfNotifications(t *testing.T) {
 			_, _ = w.Write(body)
 		}
 		answer, err := c.ask("POST", "/", pushed)
-		if got != pushed || !broken && (err != nil || answer != pushed) || broken && err == nil {
-			t.Errorf("the agent got %s, its caller %s and %v", got, answer, err)
-		}
+		must.Hold(t, got == pushed && (broken || err == nil && answer == pushed) && (!broken || err != nil),
+			"the agent got %s, its caller %s and %v", got, answer, err)
 		notOnDisk(t, folder, "marked-secret")
 		log.fail(nil)
 		c.end()
 		acts := log.acts(evidence.ObservedMessage)
-		if len(acts) != 1 {
-			t.Fatalf("%d records", len(acts))
-		}
+		must.Need(t, len(acts) == 1, "%d records", len(acts))
 		a := acts[0]
-		if text := string(a.RequestBody) + string(a.ResponseBody) + string(a.Parameters) + strings.Join(a.Observed.Missing, " "); strings.Contains(text, "marked-secret") || !strings.Contains(text, "*************") {
-			t.Errorf("%s", text)
-		}
+		text := string(a.RequestBody) + string(a.ResponseBody) + string(a.Parameters) + strings.Join(a.Observed.Missing, " ")
+		must.Hold(t, !strings.Contains(text, "marked-secret") && strings.Contains(text, "*************"), "%s", text)
 		for _, b := range []*evidence.ObservedBody{a.Observed.Request, a.Observed.Response} {
-			if !b.Masked || b.SHA256 != evidence.DigestOf([]byte(pushed)) || b.Bytes != int64(len(pushed)) {
-				t.Errorf("%+v", b)
-			}
+			must.Hold(t, b.Masked && b.SHA256 == evidence.DigestOf([]byte(pushed)) && b.Bytes == int64(len(pushed)), "%+v", b)
 		}
-		if missing := strings.Join(a.Observed.Missing, " "); !strings.Contains(missing, "request: 2 secrets for notifications") || !strings.Contains(missing, "response: 2 secrets") {
-			t.Error(missing)
-		}
+		missing := strings.Join(a.Observed.Missing, " ")
+		must.Hold(t, strings.Contains(missing, "request: 2 secrets for notifications") && strings.Contains(missing, "response: 2 secrets"), "%v", missing)
 	}
 }
 
 func notOnDisk(t *testing.T, folder, secret string) {
 	t.Helper()
 	for path, text := range rig.Files(t, folder) {
-		if strings.Contains(string(text), secret) {
-			t.Errorf("%s has the secret", path)
-		}
+		must.Hold(t, !strings.Contains(string(text), secret), "%s has the secret", path)
 	}
 }
 

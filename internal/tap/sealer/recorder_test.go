@@ -266,41 +266,29 @@ func TestEachCallIsSealed(t *testing.T) {
 		for n := range 40 {
 			all.Go(func() {
 				status, answer, err := d.call(question(n%2 == 0, user(fmt.Sprint("question ", n))), "Authorization", "Bearer sk-marked-secret")
-				if err != nil || status != 200 || !strings.Contains(answer, "answer") {
-					t.Errorf("%d, %s, %v", status, answer, err)
-				}
+				must.Hold(t, err == nil && status == 200 && strings.Contains(answer, "answer"), "%d, %s, %v", status, answer, err)
 			})
 		}
 		all.Wait()
 		d.end()
 		calls := log.acts(evidence.ObservedCall)
-		if len(calls) != 40 {
-			t.Errorf("%v: %d records of 40 calls", mode, len(calls))
-		}
+		must.Hold(t, len(calls) == 40, "%v: %d records of 40 calls", mode, len(calls))
 		for _, c := range calls {
 			if o := c.Observed; o.Agent != "mia" || c.AgentID != "witness" || o.Ended != evidence.Complete || o.Status != 200 || o.Credential == "" || !bytes.Contains(c.ResponseBody, []byte(`answer`)) {
 				t.Errorf("%v: %+v, response %s", mode, o, c.Response)
 			}
-			if got := strings.Join(c.Apart(), " "); got != "/request_body /response_body" {
-				t.Errorf("sealed apart: %s", got)
-			}
+			must.Equal(t, strings.Join(c.Apart(), " "), "/request_body /response_body", "sealed apart")
 		}
-		if len(log.events(t, observed.Start)) != 1 || len(log.events(t, observed.Stop)) != 1 {
-			t.Error("start and stop are no acts")
-		}
+		must.Hold(t, len(log.events(t, observed.Start)) == 1 && len(log.events(t, observed.Stop)) == 1, "start and stop are no acts")
 		if err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-			if e != nil && !e.IsDir() && !strings.Contains(path, locksFolder) {
-				t.Errorf("%s is left", path)
-			}
+			must.Hold(t, e == nil || e.IsDir() || strings.Contains(path, locksFolder), "%s is left", path)
 			return err
 		}); err != nil {
 			t.Error(err)
 		}
 		for _, draft := range log.drafts {
 			doc, err := json.Marshal(draft.Payload)
-			if err != nil || bytes.Contains(doc, []byte("marked-secret")) {
-				t.Errorf("a secret in %s, %v", doc, err)
-			}
+			must.Hold(t, err == nil && !bytes.Contains(doc, []byte("marked-secret")), "a secret in %s, %v", doc, err)
 		}
 	}
 }
@@ -313,22 +301,18 @@ func TestClosedModeWithoutALog(t *testing.T) {
 	log.fail(errors.New("the disk is full"))
 	for _, stream := range []bool{true, false} {
 		_, answer, err := d.call(question(stream, user("hello")))
-		if err == nil || strings.Contains(answer, "[DONE]") || json.Valid([]byte(answer)) && answer != "" {
-			t.Errorf("the client got %q, %v", answer, err)
-		}
+		must.Hold(t, err != nil && !strings.Contains(answer, "[DONE]") && (!json.Valid([]byte(answer)) || answer == ""),
+			"the client got %q, %v", answer, err)
 		status, answer, err := d.call(question(stream, user("hello")))
-		if err != nil || status != http.StatusServiceUnavailable {
-			t.Errorf("%d, %s, %v: want 503", status, answer, err)
-		}
+		must.Hold(t, err == nil && status == http.StatusServiceUnavailable, "%d, %s, %v: want 503", status, answer, err)
 		log.fail(nil)
 		waitFor(t, func() bool { return d.recorder.state().Trouble == "" })
 		log.fail(errors.New("the disk is full"))
 	}
 	must.Equal(t, d.asked, 2)
 	log.fail(nil)
-	if status, _, err := d.call(question(true, user("again"))); err != nil || status != 200 {
-		t.Errorf("%d, %v", status, err)
-	}
+	status, _, err := d.call(question(true, user("again")))
+	must.Hold(t, err == nil && status == 200, "%d, %v", status, err)
 	d.end()
 	ends := map[evidence.Ended]int{}
 	for _, c := range log.acts(evidence.ObservedCall) {
@@ -341,9 +325,7 @@ func TestClosedModeWithoutALog(t *testing.T) {
 func waitFor(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not happen")
-		}
+		must.Need(t, !time.Now().After(deadline), "it did not happen")
 	}
 }
 
@@ -354,9 +336,8 @@ func TestOpenModeWithoutALog(t *testing.T) {
 	log.fail(errors.New("the database is gone"))
 	pass := func() {
 		t.Helper()
-		if status, answer, err := d.call(question(true, user("hello"))); err != nil || status != 200 || !strings.HasSuffix(answer, "[DONE]\n\n") {
-			t.Errorf("%d, %q, %v", status, answer, err)
-		}
+		status, answer, err := d.call(question(true, user("hello")))
+		must.Hold(t, err == nil && status == 200 && strings.HasSuffix(answer, "[DONE]\n\n"), "%d, %q, %v", status, answer, err)
 	}
 	for range 5 {
 		pass()
@@ -410,15 +391,12 @@ func TestCrash(t *testing.T) {
 				newDesk(t, folder, log, nil).end()
 			}
 			calls := log.acts(evidence.ObservedCall)
-			if len(calls) != 1 {
-				t.Fatalf("%d records", len(calls))
-			}
+			must.Need(t, len(calls) == 1, "%d records", len(calls))
 			o := calls[0].Observed
 			must.Equal(t, (o.Ended == evidence.LostInCrash), name != "when the record is in the log")
 			must.Equal(t, o.Request.SHA256, evidence.DigestOf([]byte("hello")))
-			if body := string(calls[0].ResponseBody); name == "while the answer is under way" && body != `"data: half of"` {
-				t.Errorf("of the answer there is %s", body)
-			}
+			body := string(calls[0].ResponseBody)
+			must.Hold(t, name != "while the answer is under way" || body == `"data: half of"`, "of the answer there is %s", body)
 		})
 	}
 }
@@ -452,17 +430,14 @@ func TestCrashOfAnotherRecorder(t *testing.T) {
 		}
 		newDesk(t, folder, log, func(c *Config) { c.Name = "second" }).end()
 		calls := log.acts(evidence.ObservedCall)
-		if len(calls) != 1 {
-			t.Fatalf("%d records", len(calls))
-		}
+		must.Need(t, len(calls) == 1, "%d records", len(calls))
 		by, chain, said := "first", "recorder/first", false
 		if refused {
 			by, chain, said = "second", "recorder/second", true
 		}
 		has := slices.ContainsFunc(calls[0].Observed.Missing, func(m string) bool { return strings.Contains(m, "at the recorder first") })
-		if calls[0].AgentID != by || calls[0].ChainID != chain || has != said {
-			t.Errorf("by %s in %s, missing %q", calls[0].AgentID, calls[0].ChainID, calls[0].Observed.Missing)
-		}
+		must.Hold(t, calls[0].AgentID == by && calls[0].ChainID == chain && has == said,
+			"by %s in %s, missing %q", calls[0].AgentID, calls[0].ChainID, calls[0].Observed.Missing)
 	}
 }
 
@@ -476,24 +451,18 @@ func TestActThatIsRefused(t *testing.T) {
 	}}
 	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Chain = "monday" })
 	for range 2 {
-		if status, _, err := d.call(question(true, user("hello"))); err != nil || status != 200 {
-			t.Fatalf("%d, %v", status, err)
-		}
+		status, _, err := d.call(question(true, user("hello")))
+		must.Need(t, err == nil && status == 200, "%d, %v", status, err)
 	}
 	call := &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://" + strings.Repeat("x", 200), Vantage: evidence.Proxy, Header: http.Header{},
 		Request: bodyOfText("hello")}
 	_, err := d.recorder.Begin(t.Context(), call)
-	if refusal, is := errors.AsType[*relay.Refusal](err); !is || refusal.Status != http.StatusBadRequest {
-		t.Errorf("a long origin: %v", err)
-	}
-	if d.recorder.earlier(ChainOf("mia", "monday")) != nil {
-		t.Error("later calls copy from bytes that no record has")
-	}
+	refusal, is := errors.AsType[*relay.Refusal](err)
+	must.Hold(t, is && refusal.Status == http.StatusBadRequest, "a long origin: %v", err)
+	must.Hold(t, d.recorder.earlier(ChainOf("mia", "monday")) == nil, "later calls copy from bytes that no record has")
 	d.end()
 	calls := log.acts(evidence.ObservedCall)
-	if len(calls) != 2 {
-		t.Fatalf("%d records", len(calls))
-	}
+	must.Need(t, len(calls) == 2, "%d records", len(calls))
 	o := calls[0].Observed
 	if o.Ended != evidence.Complete || o.Request.Bytes == 0 || o.Response.Bytes == 0 || !slices.ContainsFunc(o.Missing, func(m string) bool {
 		return m == "what was said: the record that had it was refused: the format of records does not take it"
@@ -508,14 +477,12 @@ func TestLivingRecorderIsLeftAlone(t *testing.T) {
 	one := newDesk(t, folder, log, nil)
 	one.begins(t, "c1", time.Now(), bodyOfText("hello"))
 	newDesk(t, folder, log, nil).end()
-	if calls := log.acts(evidence.ObservedCall); len(calls) != 0 {
-		t.Errorf("%d calls are said to be lost", len(calls))
-	}
+	calls := log.acts(evidence.ObservedCall)
+	must.Hold(t, len(calls) == 0, "%d calls are said to be lost", len(calls))
 	one.crash()
 	newDesk(t, folder, log, nil).end()
-	if calls := log.acts(evidence.ObservedCall); len(calls) != 1 {
-		t.Errorf("%d calls", len(calls))
-	}
+	calls = log.acts(evidence.ObservedCall)
+	must.Hold(t, len(calls) == 1, "%d calls", len(calls))
 }
 
 // TestCallsWithoutAnAgent: who does not say which agent calls is refused in both modes, and the provider is not asked.
@@ -531,13 +498,11 @@ func TestCallsWithoutAnAgent(t *testing.T) {
 			}
 		})
 		for _, header := range [][]string{nil, {"Jurat-Agent", "Bearer jurat_bad"}} {
-			if status, answer, err := d.call(question(false, user("hello")), header...); err != nil || status != http.StatusUnauthorized {
-				t.Errorf("%v: %d, %s, %v", mode, status, answer, err)
-			}
+			status, answer, err := d.call(question(false, user("hello")), header...)
+			must.Hold(t, err == nil && status == http.StatusUnauthorized, "%v: %d, %s, %v", mode, status, answer, err)
 		}
-		if status, _, err := d.call(question(false, user("hello")), "Jurat-Agent", "Bearer jurat_good"); err != nil || status != 200 || d.asked != 1 {
-			t.Errorf("%v: %d, %v, asked %d times", mode, status, err, d.asked)
-		}
+		status, _, err := d.call(question(false, user("hello")), "Jurat-Agent", "Bearer jurat_good")
+		must.Hold(t, err == nil && status == 200 && d.asked == 1, "%v: %d, %v, asked %d times", mode, status, err, d.asked)
 		d.end()
 	}
 }
@@ -564,16 +529,12 @@ func TestAttempts(t *testing.T) {
 		ask(0, user("hello"))
 		d.end()
 		calls := log.acts(evidence.ObservedCall)
-		if len(calls) != 5 {
-			t.Fatalf("%s: %d calls", name, len(calls))
-		}
+		must.Need(t, len(calls) == 5, "%s: %d calls", name, len(calls))
 		for i, c := range calls {
 			if same := c.ChainID == calls[0].ChainID; same != (i < 4) {
 				t.Errorf("%s: call %d is in %s, the first in %s", name, i, c.ChainID, calls[0].ChainID)
 			}
-			if told := c.Observed.RetryOf != ""; told != (counts && (i == 1 || i == 2)) {
-				t.Errorf("%s: call %d is an attempt of %q", name, i, c.Observed.RetryOf)
-			}
+			must.Equal(t, c.Observed.RetryOf != "", counts && (i == 1 || i == 2), name, "call", i, "is an attempt of", c.Observed.RetryOf)
 		}
 	}
 }
@@ -594,20 +555,14 @@ func TestConversationInTheLog(t *testing.T) {
 	d.passes(t, question(false, user("named")), "Jurat-Chain", "ticket 7")
 	d.end()
 	for _, chain := range log.asked { // a conversation that begins is in no log
-		if chain != "recorded/mia/ticket 7" && !strings.HasPrefix(chain, "recorder/") {
-			t.Errorf("the log was asked for %q", chain)
-		}
+		must.Hold(t, chain == "recorded/mia/ticket 7" || strings.HasPrefix(chain, "recorder/"), "the log was asked for %q", chain)
 	}
 	calls := log.acts(evidence.ObservedCall)
-	if len(calls) != 6 {
-		t.Fatalf("%d calls", len(calls))
-	}
-	if calls[0].ChainID != calls[1].ChainID || calls[1].ChainID != calls[2].ChainID || calls[2].ChainID == calls[3].ChainID {
-		t.Errorf("chains %s, %s, %s; then %s", calls[0].ChainID, calls[1].ChainID, calls[2].ChainID, calls[3].ChainID)
-	}
-	if calls[3].ChainID != calls[4].ChainID || calls[4].Observed.RetryOf != calls[3].RequestID || calls[4].Observed.Attempt != 2 {
-		t.Errorf("the second attempt: %+v", calls[4].Observed)
-	}
+	must.Need(t, len(calls) == 6, "%d calls", len(calls))
+	must.Hold(t, calls[0].ChainID == calls[1].ChainID && calls[1].ChainID == calls[2].ChainID && calls[2].ChainID != calls[3].ChainID,
+		"chains %s, %s, %s; then %s", calls[0].ChainID, calls[1].ChainID, calls[2].ChainID, calls[3].ChainID)
+	must.Hold(t, calls[3].ChainID == calls[4].ChainID && calls[4].Observed.RetryOf == calls[3].RequestID && calls[4].Observed.Attempt == 2,
+		"the second attempt: %+v", calls[4].Observed)
 	for i, before := range []string{"", calls[0].RecordID, calls[1].RecordID, "", calls[3].RecordID, ""} {
 		if named := calls[i].Saw; (before == "") != (named == nil) || before != "" && named[0] != evidence.DigestOf([]byte(before)) {
 			t.Errorf("call %d names %v, want the record %q", i, named, before)
@@ -639,14 +594,10 @@ func TestContextIsKeptOnce(t *testing.T) {
 		size += len(doc)
 		pieces := must.Get(evidence.ParseBody(c.RequestBody))(t)
 		body, err := window.Rebuild(pieces)
-		if err != nil || evidence.DigestOf(body) != c.Observed.Request.Sealed() {
-			t.Fatalf("the request is not rebuilt: %v", err)
-		}
+		must.Need(t, err == nil && evidence.DigestOf(body) == c.Observed.Request.Sealed(), "the request is not rebuilt: %v", err)
 		window.Keep(body)
 	}
-	if longest < 390_000 || size > 2*longest {
-		t.Errorf("the log grew by %d bytes, the longest request has %d", size, longest)
-	}
+	must.Hold(t, longest >= 390_000 && size <= 2*longest, "the log grew by %d bytes, the longest request has %d", size, longest)
 	t.Logf("%d bytes for 100 calls, the longest request has %d: %.2f times", size, longest, float64(size)/float64(longest))
 }
 
@@ -689,9 +640,8 @@ func TestTimesOfAChain(t *testing.T) {
 			t.Errorf("act %d claims %v after the first began, want %d s, and names %v", n, got, want[n], a.Saw)
 		}
 	}
-	if a := log.acts(evidence.ObservedTool)[1].Observed; *a.EndedMS != 0 {
-		t.Errorf("a call that ended at once ended after %d ms", *a.EndedMS)
-	}
+	a := log.acts(evidence.ObservedTool)[1].Observed
+	must.Hold(t, *a.EndedMS == 0, "a call that ended at once ended after %d ms", *a.EndedMS)
 }
 
 // TestStopCounts: the end of a recorder says how many calls there were since its last sign of life, so that none is uncounted.
@@ -704,15 +654,13 @@ func TestStopCounts(t *testing.T) {
 		d.passes(t, question(false, user("hello")))
 	}
 	log.fail(errors.New("the disk is full"))
-	if _, _, err := d.call(question(false, user("last"))); err == nil {
-		t.Error("a call passed without a record")
-	}
+	_, _, err := d.call(question(false, user("last")))
+	must.Hold(t, err != nil, "a call passed without a record")
 	log.fail(nil) // it is sealed at the end, if not before
 	d.end()
 	signs(t, log, 3)
-	if stops := log.events(t, observed.Stop); len(stops) != 1 || *stops[0].Calls != 3 {
-		t.Errorf("%+v", stops)
-	}
+	stops := log.events(t, observed.Stop)
+	must.Hold(t, len(stops) == 1 && *stops[0].Calls == 3, "%+v", stops)
 }
 
 // TestSignsThoughTheClockIsSetBack: a sign of life names the one before it by the time that the log has of it, which is no earlier than that of the record before.
@@ -736,9 +684,7 @@ func signs(t *testing.T, log *shelf, calls int64) {
 	since, counted := "", int64(0)
 	for _, draft := range log.acts(evidence.RecorderEvent) {
 		e := must.Get(observed.ParseEvent(draft.Response))(t)
-		if e.Event != observed.Start && e.Since != since {
-			t.Errorf("%s says %q, and the sign of life before it is of %q", e.Event, e.Since, since)
-		}
+		must.Hold(t, e.Event == observed.Start || e.Since == since, "%s says %q, and the sign of life before it is of %q", e.Event, e.Since, since)
 		if since = draft.Timestamp; e.Calls != nil {
 			counted += *e.Calls
 		}
@@ -764,9 +710,7 @@ func TestEncodedAnswerThatBreaksOff(t *testing.T) {
 	}
 	d.end()
 	calls := log.acts(evidence.ObservedCall)
-	if len(calls) != 2 {
-		t.Fatalf("%d records", len(calls))
-	}
+	must.Need(t, len(calls) == 2, "%d records", len(calls))
 	if o := calls[0].Observed; !bytes.Contains(calls[0].ResponseBody, []byte(`It is`)) || o.Response.Decoded != "" || !slices.Contains(o.Missing, "response: its encoding breaks off; what came before is kept decoded") {
 		t.Errorf("%s, %+v, missing %q", calls[0].ResponseBody, o.Response, o.Missing)
 	}
@@ -812,9 +756,7 @@ func TestLargeBodiesAreKept(t *testing.T) {
 			call := log.acts(evidence.ObservedCall)[0]
 			o, missing := call.Observed.Response, strings.Join(call.Observed.Missing, "\n")
 			kept, err := evidence.ParseBody(call.ResponseBody)
-			if err != nil || len(kept) != 1 || string(kept[0].Own) != test.kept {
-				t.Errorf("%d pieces, %v", len(kept), err)
-			}
+			must.Hold(t, err == nil && len(kept) == 1 && string(kept[0].Own) == test.kept, "%d pieces, %v", len(kept), err)
 			if o.Bytes != int64(len(test.body)) || o.SHA256 != evidence.DigestOf([]byte(test.body)) || o.Truncated != test.truncated || o.Decoded != test.decoded || !strings.Contains(missing, test.says) {
 				t.Errorf("%d bytes, truncated %v, decoded %q, missing %q", o.Bytes, o.Truncated, o.Decoded, missing)
 			}
@@ -827,12 +769,10 @@ func TestLargeBodiesAreKept(t *testing.T) {
 func TestNamesThatMakeNoChain(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Agent = strings.Repeat("ü", 100) })
-	if status, answer, err := d.call(question(false, user("hello")), "Jurat-Chain", strings.Repeat("x", 200)); err != nil || status != http.StatusBadRequest || !strings.Contains(answer, "Jurat-Chain") {
-		t.Errorf("%d, %s, %v: want 400", status, answer, err)
-	}
-	if status, answer, err := d.call(question(false, user("hello"))); err != nil || status != 200 {
-		t.Errorf("%d, %s, %v", status, answer, err)
-	}
+	status, answer, err := d.call(question(false, user("hello")), "Jurat-Chain", strings.Repeat("x", 200))
+	must.Hold(t, err == nil && status == http.StatusBadRequest && strings.Contains(answer, "Jurat-Chain"), "%d, %s, %v: want 400", status, answer, err)
+	status, answer, err = d.call(question(false, user("hello")))
+	must.Hold(t, err == nil && status == 200, "%d, %s, %v", status, answer, err)
 	d.end()
 	must.Equal(t, len(log.acts(evidence.ObservedCall)), 1)
 }
@@ -860,7 +800,5 @@ func TestGapsAreBounded(t *testing.T) {
 	for n := range 3 * mostGaps {
 		g.add(gap{fmt.Sprint("recorded/mia/", n), "mia", time.Time{}}, nil)
 	}
-	if len(g.counts) > mostGaps+1 || g.count() != 3*mostGaps {
-		t.Errorf("%d counts of %d calls", len(g.counts), g.count())
-	}
+	must.Hold(t, len(g.counts) <= mostGaps+1 && g.count() == 3*mostGaps, "%d counts of %d calls", len(g.counts), g.count())
 }

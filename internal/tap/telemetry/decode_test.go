@@ -67,9 +67,7 @@ func TestOneFormOfAllEncodings(t *testing.T) {
 		Attributes: append(kv("gen_ai.operation.name", "chat"), &common.KeyValue{Key: "n", Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: -9007199254740993}}},
 			&common.KeyValue{Key: "f", Value: &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: 0.5}}}, &common.KeyValue{Key: "b", Value: &common.AnyValue{Value: &common.AnyValue_BytesValue{BytesValue: []byte{0, 255}}}},
 			&common.KeyValue{Key: "l", Value: &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: &common.ArrayValue{Values: []*common.AnyValue{str(""), {}}}}}})})))
-	if len(want.Acts) != 1 {
-		t.Fatalf("%+v", want)
-	}
+	must.Need(t, len(want.Acts) == 1, "%+v", want)
 	a := &want.Acts[0]
 	if a.Trace != "0af7651916cd43dd8448eb211c80319c" || a.Span != "b7ad6b7169203331" || a.Above != "0102030405060708" || a.Service != "shop" || !a.Began.Equal(time.Unix(0, 1795789736896000000)) {
 		t.Errorf("%+v", a)
@@ -79,16 +77,13 @@ func TestOneFormOfAllEncodings(t *testing.T) {
 		"as some senders have it": `{"unknown":1,"resourceSpans":[{"schemaUrl":"","resource":{"droppedAttributesCount":0,"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"scope":{"name":"lib","attributes":[]},"spans":[{"traceId":"0AF7651916CD43DD8448EB211C80319C","spanId":"B7AD6B7169203331","parentSpanId":"0102030405060708","flags":"257","name":"chat m","kind":"SPAN_KIND_CLIENT","events":[],"links":null,"startTimeUnixNano":1795789736896000000,"endTimeUnixNano":1795789736948468185,"droppedAttributesCount":"3","status":{"code":"STATUS_CODE_OK","message":""},"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"n","value":{"intValue":-9007199254740993}},{"key":"f","value":{"doubleValue":"5e-1"}},{"key":"b","value":{"bytesValue":"AP8="}},{"key":"l","value":{"arrayValue":{"values":[{"stringValue":""},{}]}}}]}]}]}]}`,
 	} {
 		got := find(t, telemetry.Traces, telemetry.JSON, []byte(text))
-		if len(got.Acts) != 1 || !bytes.Equal(got.Acts[0].Body, a.Body) || got.Acts[0].RecordID("x", false) != a.RecordID("x", false) {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got.Acts[0].Body, a.Body)
-		}
+		must.Hold(t, len(got.Acts) == 1 && bytes.Equal(got.Acts[0].Body, a.Body) && got.Acts[0].RecordID("x", false) == a.RecordID("x", false),
+			"%s:\n%s\nwant\n%s", name, got.Acts[0].Body, a.Body)
 	}
-	if read := find(t, telemetry.Traces, telemetry.JSON, a.Body); !bytes.Equal(read.Acts[0].Body, a.Body) {
-		t.Errorf("read again it is %s", read.Acts[0].Body)
-	}
-	if a.RecordID("x", false) == a.RecordID("y", false) || a.RecordID("x", false) == a.RecordID("x", true) {
-		t.Errorf("ids: %s, %s", a.RecordID("x", false), a.RecordID("x", true))
-	}
+	read := find(t, telemetry.Traces, telemetry.JSON, a.Body)
+	must.Hold(t, bytes.Equal(read.Acts[0].Body, a.Body), "read again it is %s", read.Acts[0].Body)
+	must.Hold(t, a.RecordID("x", false) != a.RecordID("y", false) && a.RecordID("x", false) != a.RecordID("x", true),
+		"ids: %s, %s", a.RecordID("x", false), a.RecordID("x", true))
 }
 
 // TestLogsInProtobuf: events about one span are one act; what is no event of GenAI is counted.
@@ -98,12 +93,9 @@ func TestLogsInProtobuf(t *testing.T) {
 	}
 	body := marshal(t, &logs.LogsData{ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: []*logs.LogRecord{event("gen_ai.user.message", "Where?"), {Body: str("a line")}, event("gen_ai.choice", "Here."), {EventName: "gen_ai.choice"}}}}}}})
 	told := find(t, telemetry.Logs, telemetry.Protobuf, body)
-	if len(told.Acts) != 1 || told.Others != 1 || told.Refused != 1 || len(told.Reasons) != 1 {
-		t.Fatalf("%+v", told)
-	}
-	if p := project(t, &told.Acts[0]); string(p.Prompt) != `[{"content":"Where?","role":"user"}]` || string(p.Output) != `"Here."` {
-		t.Errorf("%s, %s", p.Prompt, p.Output)
-	}
+	must.Need(t, len(told.Acts) == 1 && told.Others == 1 && told.Refused == 1 && len(told.Reasons) == 1, "%+v", told)
+	p := project(t, &told.Acts[0])
+	must.Hold(t, string(p.Prompt) == `[{"content":"Where?","role":"user"}]` && string(p.Output) == `"Here."`, "%s, %s", p.Prompt, p.Output)
 	must.Equal(t, told.Acts[0].RequestID(), "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-events")
 }
 
@@ -177,23 +169,18 @@ func TestHostileTelemetry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data, err := telemetry.Decode(telemetry.Traces, test.encoding, test.body)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) || errors.Is(err, telemetry.ErrLarge) != test.large {
-					t.Errorf("%v: want %q", err, test.err)
-				}
+				must.Hold(t, err != nil && strings.Contains(err.Error(), test.err) && errors.Is(err, telemetry.ErrLarge) == test.large,
+					"%v: want %q", err, test.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			told := telemetry.Find(data)
 			must.Equal(t, len(told.Acts), test.acts)
 			must.Equal(t, told.Refused, test.refused)
 			for i := range told.Acts {
 				p := payload(t, &told.Acts[i])
 				p.RecordID = told.Acts[i].RecordID("shop-bot", false)
-				if _, err := evidence.NewDraft(p); err != nil {
-					t.Errorf("an act that cannot be sealed: %v", err)
-				}
+				must.Fail(t, nil, "an act that cannot be sealed")(evidence.NewDraft(p))
 			}
 		})
 	}
@@ -204,9 +191,8 @@ func TestIDsOfOneSpan(t *testing.T) {
 	one := telemetry.Act{Trace: "t", Span: "s", Kind: "tool", Began: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Body: []byte("1")}
 	two := one
 	two.Began, two.Body = one.Began.Add(time.Hour), []byte("2")
-	if one.RecordID("x", false) != two.RecordID("x", false) || one.RecordID("x", true) == two.RecordID("x", true) {
-		t.Errorf("%s, %s", one.RecordID("x", false), two.RecordID("x", false))
-	}
+	must.Hold(t, one.RecordID("x", false) == two.RecordID("x", false) && one.RecordID("x", true) != two.RecordID("x", true),
+		"%s, %s", one.RecordID("x", false), two.RecordID("x", false))
 }
 
 // TestLargeResource: many spans of one large resource do not take many times what was sent. What has no room is refused, and the rest is told.
@@ -221,9 +207,8 @@ func TestLargeResource(t *testing.T) {
 	for _, a := range told.Acts {
 		bytes += len(a.Body)
 	}
-	if bytes > 4*telemetry.MaxBody || len(told.Acts) < 20 || len(told.Acts)+told.Refused != 300 || len(told.Reasons) != 1 {
-		t.Errorf("%d acts with %d bytes, %d refused: %v", len(told.Acts), bytes, told.Refused, told.Reasons)
-	}
+	must.Hold(t, bytes <= 4*telemetry.MaxBody && len(told.Acts) >= 20 && len(told.Acts)+told.Refused == 300 && len(told.Reasons) == 1,
+		"%d acts with %d bytes, %d refused: %v", len(told.Acts), bytes, told.Refused, told.Reasons)
 }
 
 // FuzzDecode: what is read can be sealed, and is the same when it is read again.
@@ -250,9 +235,8 @@ func FuzzDecode(f *testing.F) {
 			p.RecordID = a.RecordID("shop-bot", true)
 			must.Get(evidence.NewDraft(p))(t)
 			again := must.Get(telemetry.Decode(signal, telemetry.JSON, a.Body))(t)
-			if told := telemetry.Find(again); len(told.Acts) != 1 || !bytes.Equal(told.Acts[0].Body, a.Body) {
-				t.Fatalf("read again it is another act: %s", a.Body)
-			}
+			told := telemetry.Find(again)
+			must.Need(t, len(told.Acts) == 1 && bytes.Equal(told.Acts[0].Body, a.Body), "read again it is another act: %s", a.Body)
 		}
 	})
 }
@@ -294,19 +278,14 @@ func TestRealInstrumentations(t *testing.T) {
 					}
 				}
 			}
-			if len(said) != 2 {
-				t.Fatalf("%d acts: want 2", len(said))
-			}
-			if got, want := string(said[0].Prompt), firstPrompt+"]"; got != want {
-				t.Errorf("first prompt\n%s\nwant\n%s", got, want)
-			}
+			must.Need(t, len(said) == 2, "%d acts: want 2", len(said))
+			got, want := string(said[0].Prompt), firstPrompt+"]"
+			must.Hold(t, got == want, "first prompt\n%s\nwant\n%s", got, want)
 			must.Equal(t, string(said[0].Output), toolCall)
-			if got, want := string(said[1].Prompt), firstPrompt+","+toolCall+","+toolResult+"]"; got != want {
-				t.Errorf("second prompt\n%s\nwant\n%s", got, want)
-			}
-			if got := string(said[1].Output); got != secondAnswer || said[1].Problem != "" {
-				t.Errorf("second answer %s, problem %q", got, said[1].Problem)
-			}
+			got, want = string(said[1].Prompt), firstPrompt+","+toolCall+","+toolResult+"]"
+			must.Hold(t, got == want, "second prompt\n%s\nwant\n%s", got, want)
+			got = string(said[1].Output)
+			must.Hold(t, got == secondAnswer && said[1].Problem == "", "second answer %s, problem %q", got, said[1].Problem)
 		})
 	}
 }
@@ -356,11 +335,7 @@ func TestSlowBody(t *testing.T) {
 		w := httptest.NewRecorder()
 		telemetry.New(d.config()).ServeHTTP(w, req)
 		got := w.Result()
-		if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %d %s", name, got.StatusCode, w.Body)
-		}
-		if len(d.reports) > 0 {
-			t.Errorf("%s: %d acts", name, len(d.reports))
-		}
+		must.Hold(t, got.StatusCode == http.StatusServiceUnavailable && got.Header.Get("Retry-After") != "", "%s: %d %s", name, got.StatusCode, w.Body)
+		must.Hold(t, len(d.reports) == 0, "%s: %d acts", name, len(d.reports))
 	}
 }

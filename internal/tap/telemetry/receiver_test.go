@@ -139,9 +139,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := test.request.do(telemetry.New(new(desk).config()))
-			if w.Code != test.status || !strings.Contains(w.Body.String(), test.says) {
-				t.Errorf("%d %s: want %d %s", w.Code, w.Body, test.status, test.says)
-			}
+			must.Hold(t, w.Code == test.status && strings.Contains(w.Body.String(), test.says), "%d %s: want %d %s", w.Code, w.Body, test.status, test.says)
 		})
 	}
 }
@@ -151,17 +149,15 @@ func TestSealsBeforeYes(t *testing.T) {
 	d := &desk{broken: errors.New("the disk is full")}
 	r := telemetry.New(d.config())
 	w := request{body: jsonSpan}.do(r)
-	if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "the disk is full") {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
-	}
+	must.Hold(t, w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), "the disk is full"),
+		"%d %v %s", w.Code, w.Header(), w.Body)
 	if w := (request{body: string(protobuf(t)), header: map[string]string{"Content-Type": "application/x-protobuf"}}).do(r); w.Code != 503 || w.Header().Get("Content-Type") != "application/x-protobuf" || !strings.Contains(w.Body.String(), "the disk is full") {
 		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
 	}
 	d.broken = nil
 	for range 2 {
-		if w := (request{body: jsonSpan}).do(r); w.Code != 200 {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
+		w := (request{body: jsonSpan}).do(r)
+		must.Hold(t, w.Code == 200, "%d %s", w.Code, w.Body)
 	}
 	must.Equal(t, len(d.reports), 1)
 	must.Equal(t, r.Counts(), "acts sealed: 1, acts told again: 1")
@@ -173,9 +169,7 @@ func protobuf(t *testing.T) []byte {
 	chat := []*common.KeyValue{{Key: "gen_ai.operation.name", Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: "chat"}}}}
 	body, err := proto.Marshal(&collector.ExportTraceServiceRequest{ResourceSpans: []*traces.ResourceSpans{{ScopeSpans: []*traces.ScopeSpans{{Spans: []*traces.Span{
 		{TraceId: bytes.Repeat([]byte{7}, 16), SpanId: bytes.Repeat([]byte{8}, 8), Attributes: chat}, {Attributes: chat}}}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return body
 }
 
@@ -220,9 +214,8 @@ func TestWhoseActs(t *testing.T) {
 	}
 	c := new(desk).config()
 	c.Agent = ""
-	if w := (request{body: jsonSpan}).do(telemetry.New(c)); w.Code != 401 || !strings.Contains(w.Body.String(), "OTEL_EXPORTER_OTLP_HEADERS") {
-		t.Errorf("nobody: %d %s", w.Code, w.Body)
-	}
+	w := (request{body: jsonSpan}).do(telemetry.New(c))
+	must.Hold(t, w.Code == 401 && strings.Contains(w.Body.String(), "OTEL_EXPORTER_OTLP_HEADERS"), "nobody: %d %s", w.Code, w.Body)
 }
 
 // TestChains: an act goes to the chain that is named, or to the conversation's, or to the trace's.
@@ -267,9 +260,7 @@ func TestOrderOfChains(t *testing.T) {
 	for _, told := range d.reports {
 		order = append(order, told.RequestID[len(told.RequestID)-1:])
 	}
-	if !slices.Equal(order, []string{"1", "2", "3"}) {
-		t.Errorf("%q", order)
-	}
+	must.Hold(t, slices.Equal(order, []string{"1", "2", "3"}), "%q", order)
 }
 
 // TestManySenders: many send the same spans at once, and each is sealed once.
@@ -316,17 +307,14 @@ func TestBodiesInMemory(t *testing.T) {
 			req.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, req)
-			if w.Code != http.StatusOK {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
+			must.Hold(t, w.Code == http.StatusOK, "%d %s", w.Code, w.Body)
 		})
 	}
 	for before := int64(-1); read.Load() != before || before == 0; time.Sleep(100 * time.Millisecond) {
 		before = read.Load()
 	}
-	if n := read.Load(); n > 16 {
-		t.Errorf("%d bodies are in memory", n)
-	}
+	n := read.Load()
+	must.Hold(t, n <= 16, "%d bodies are in memory", n)
 	close(seal)
 	all.Wait()
 }
@@ -373,20 +361,16 @@ func TestBothVersionsOfHTTP(t *testing.T) {
 		answer.Body.Close()
 		t.Errorf("a request that broke off was answered: %s", answer.Status)
 	}
-	if text := <-said; !strings.Contains(text, "not recorded") {
-		t.Errorf("logged %q", text)
-	}
+	text := <-said
+	must.Hold(t, strings.Contains(text, "not recorded"), "logged %q", text)
 	for version, one := range map[string]*http.Client{"HTTP/1.1": http.DefaultClient, "HTTP/2.0": second} {
 		answer := must.Get(one.Post(s.URL+"/v1/traces", "application/json", strings.NewReader(jsonSpan)))(t)
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK || answer.Proto != version {
-			t.Errorf("%s %s", answer.Proto, answer.Status)
-		}
+		must.Hold(t, answer.StatusCode == http.StatusOK && answer.Proto == version, "%s %s", answer.Proto, answer.Status)
 		answer = must.Get(one.Post(s.URL+"/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc", strings.NewReader("\x00\x00\x00\x00\x00")))(t)
 		answer.Body.Close()
-		if text := <-said; answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "http/protobuf") {
-			t.Errorf("gRPC: %s, logged %q", answer.Status, text)
-		}
+		text := <-said
+		must.Hold(t, answer.StatusCode == http.StatusNotFound && strings.Contains(text, "http/protobuf"), "gRPC: %s, logged %q", answer.Status, text)
 	}
 	must.Equal(t, len(d.reports), 1)
 }

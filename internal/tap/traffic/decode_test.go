@@ -53,9 +53,8 @@ func encode(t testing.TB, name string, parts ...[]byte) []byte {
 	var b bytes.Buffer
 	w := encoders[name](&b)
 	for _, part := range parts {
-		if _, err := w.Write(part); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.Write(part)
+		must.Do(t, err)
 		if f, is := w.(interface{ Flush() error }); is && len(parts) > 1 {
 			must.Do(t, f.Flush())
 		}
@@ -68,29 +67,19 @@ func TestAll(t *testing.T) {
 	text := []byte(strings.Repeat(encodedSample, 20))
 	for name := range encoders {
 		got, err := all(name, encode(t, name, text), len(text))
-		if err != nil || !bytes.Equal(got, text) {
-			t.Errorf("%s: %d bytes, %v", name, len(got), err)
-		}
-		if _, err := all(name, encode(t, name, text), len(text)-1); !errors.Is(err, traffic.ErrTooLong) {
-			t.Errorf("%s, longer than the limit: %v", name, err)
-		}
+		must.Hold(t, err == nil && bytes.Equal(got, text), "%s: %d bytes, %v", name, len(got), err)
+		must.Fail(t, traffic.ErrTooLong, name)(all(name, encode(t, name, text), len(text)-1))
 		for other := range encoders {
 			got, err := all(name+" , identity,"+other, encode(t, other, encode(t, name, text)), len(text))
-			if err != nil || !bytes.Equal(got, text) {
-				t.Errorf("%s in %s: %d bytes, %v", name, other, len(got), err)
-			}
+			must.Hold(t, err == nil && bytes.Equal(got, text), "%s in %s: %d bytes, %v", name, other, len(got), err)
 		}
-		if got, err := all(name, nil, 9); err != nil || len(got) != 0 {
-			t.Errorf("%s of nothing: %q, %v", name, got, err)
-		}
+		got, err = all(name, nil, 9)
+		must.Hold(t, err == nil && len(got) == 0, "%s of nothing: %q, %v", name, got, err)
 	}
-	if got, err := all("", text, len(text)); err != nil || !bytes.Equal(got, text) {
-		t.Errorf("no encoding: %v", err)
-	}
+	got, err := all("", text, len(text))
+	must.Hold(t, err == nil && bytes.Equal(got, text), "no encoding: %v", err)
 	for _, name := range []string{"compress", "dcb", "what,identity", "gzip,gzip,gzip,gzip,gzip"} {
-		if _, err := all(name, []byte("x"), 9); !errors.Is(err, traffic.ErrEncoding) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, traffic.ErrEncoding, name)(all(name, []byte("x"), 9))
 	}
 }
 
@@ -102,15 +91,9 @@ func TestShort(t *testing.T) {
 		flushed, body := len(encode(t, name, parts[0])), encode(t, name, parts...)
 		for n := 1; n < len(body); n++ {
 			got, err := all(name, body[:n], 1<<10)
-			if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Fatalf("%s, %d of %d bytes: %v", name, n, len(body), err)
-			}
-			if !bytes.HasPrefix(text, got) || err == nil && !bytes.Equal(got, text) {
-				t.Fatalf("%s, %d of %d bytes: %q, %v", name, n, len(body), got, err)
-			}
-			if n > flushed+8 && len(got) < len(parts[0]) {
-				t.Fatalf("%s, %d of %d bytes: %q: the first event was flushed", name, n, len(body), got)
-			}
+			must.Need(t, err == nil || errors.Is(err, io.ErrUnexpectedEOF), "%s, %d of %d bytes: %v", name, n, len(body), err)
+			must.Need(t, bytes.HasPrefix(text, got) && (err != nil || bytes.Equal(got, text)), "%s, %d of %d bytes: %q, %v", name, n, len(body), got, err)
+			must.Need(t, n <= flushed+8 || len(got) >= len(parts[0]), "%s, %d of %d bytes: %q: the first event was flushed", name, n, len(body), got)
 		}
 	}
 }
@@ -126,12 +109,9 @@ func TestBombs(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			got, err := all(encoding, bomb, limit)
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, traffic.ErrTooLong) || len(got) > limit {
-				t.Errorf("%s of %d bytes: %d bytes, %v", encoding, len(bomb), len(got), err)
-			}
-			if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
-				t.Errorf("%s of %d bytes: %d bytes of memory", encoding, len(bomb), used)
-			}
+			must.Hold(t, errors.Is(err, traffic.ErrTooLong) && len(got) <= limit, "%s of %d bytes: %d bytes, %v", encoding, len(bomb), len(got), err)
+			used := after.TotalAlloc - before.TotalAlloc
+			must.Hold(t, used <= size/2, "%s of %d bytes: %d bytes of memory", encoding, len(bomb), used)
 		}
 	}
 }
@@ -143,9 +123,8 @@ func TestDamage(t *testing.T) {
 		body := encode(t, name, text)
 		for i := range body {
 			body[i] ^= 0x55
-			if got, err := all(name, body, 1<<16); err == nil && len(got) > 1<<16 {
-				t.Fatalf("%s, byte %d: %d bytes", name, i, len(got))
-			}
+			got, err := all(name, body, 1<<16)
+			must.Need(t, err != nil || len(got) <= 1<<16, "%s, byte %d: %d bytes", name, i, len(got))
 			body[i] ^= 0x55
 		}
 	}
@@ -158,9 +137,8 @@ func FuzzDecodeBodies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, encoding string, body []byte) {
 		const limit = 1 << 16
-		if got, err := all(encoding, body, limit); len(got) > limit {
-			t.Errorf("%d bytes, %v", len(got), err)
-		}
+		got, err := all(encoding, body, limit)
+		must.Hold(t, len(got) <= limit, "%d bytes, %v", len(got), err)
 	})
 }
 
@@ -190,9 +168,7 @@ func TestMaskA2A(t *testing.T) {
 	} {
 		before := strings.Clone(body)
 		masked, n := traffic.MaskA2A([]byte(body))
-		if string(masked) != want || (n > 0) != (want != body) || body != before {
-			t.Errorf("%s:\n%s, want\n%s (%d)", body, masked, want, n)
-		}
+		must.Hold(t, string(masked) == want && (n > 0) == (want != body) && body == before, "%s:\n%s, want\n%s (%d)", body, masked, want, n)
 	}
 }
 
@@ -200,11 +176,8 @@ func FuzzMaskA2A(f *testing.F) {
 	f.Add([]byte(`{"token":"a"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		masked, n := traffic.MaskA2A(body)
-		if len(masked) != len(body) {
-			t.Fatal("another length")
-		}
-		if again, more := traffic.MaskA2A(masked); more > n || string(again) != string(masked) {
-			t.Errorf("%q, and masked again %q", masked, again)
-		}
+		must.Need(t, len(masked) == len(body), "another length")
+		again, more := traffic.MaskA2A(masked)
+		must.Hold(t, more <= n && string(again) == string(masked), "%q, and masked again %q", masked, again)
 	})
 }

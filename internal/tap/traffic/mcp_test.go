@@ -93,9 +93,7 @@ func TestMCP(t *testing.T) {
 		p := project(t, c.call)
 		got := [4]string{string(p.Parameters), string(p.Prompt), string(p.Output), p.Problem}
 		for i, member := range []string{"parameters", "prompt", "response", "problem"} {
-			if got[i] != c.want[i] {
-				t.Errorf("%s: %s\n got %s\nwant %s", c.name, member, got[i], c.want[i])
-			}
+			must.Hold(t, got[i] == c.want[i], "%s: %s\n got %s\nwant %s", c.name, member, got[i], c.want[i])
 		}
 	}
 }
@@ -109,26 +107,21 @@ func TestMCPStream(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	c.Response = c.Response[:len(c.Response)-1]
-	if p := project(t, c); p.Complete || strings.Contains(string(p.Output), "Refunded") {
-		t.Errorf("a stream that breaks off: %+v", p)
-	}
+	p = project(t, c)
+	must.Hold(t, !p.Complete && !strings.Contains(string(p.Output), "Refunded"), "a stream that breaks off: %+v", p)
 	c.Status, c.ResponseType, c.Response = 404, "application/json", []byte(`{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}`)
-	if p := project(t, c); p.Error != "-32001: Session not found" {
-		t.Errorf("%+v", p)
-	}
+	p = project(t, c)
+	must.Hold(t, p.Error == "-32001: Session not found", "%+v", p)
 }
 
 // TestMCPDeep: what is nested deeper than canonical JSON allows is kept as a text.
 func TestMCPDeep(t *testing.T) {
 	deep := strings.Repeat("[", 500) + strings.Repeat("]", 500)
 	p := project(t, mcp(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":%s}}`, deep), fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"x":%s}}`, deep)))
-	if !strings.Contains(string(p.Prompt), deep) || !strings.Contains(string(p.Output), deep) {
-		t.Errorf("%+v", p)
-	}
+	must.Hold(t, strings.Contains(string(p.Prompt), deep) && strings.Contains(string(p.Output), deep), "%+v", p)
 	many := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 1500) + "1]"
-	if p := project(t, mcp(many[:len(many)-3]+"]", "")); !strings.Contains(p.Problem, "more than 1000 messages") {
-		t.Errorf("a batch of 1500: %s", p.Problem)
-	}
+	p = project(t, mcp(many[:len(many)-3]+"]", ""))
+	must.Hold(t, strings.Contains(p.Problem, "more than 1000 messages"), "a batch of 1500: %s", p.Problem)
 }
 
 func TestDefinitions(t *testing.T) {
@@ -138,9 +131,8 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("%+v %s", got, unread)
 	}
 	list.Request = []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)
-	if got, unread := traffic.Definitions(list); got != nil || unread != "" {
-		t.Error("the result of a tool is taken for definitions")
-	}
+	got, unread = traffic.Definitions(list)
+	must.Hold(t, got == nil && unread == "", "the result of a tool is taken for definitions")
 }
 
 // TestDefinitionsInOtherPlaces: a list is compared however it comes, and if it cannot be read, that is said.
@@ -167,9 +159,8 @@ func TestDefinitionsInOtherPlaces(t *testing.T) {
 			call.ResponseType = "text/event-stream"
 		}
 		got, unread := traffic.Definitions(call)
-		if len(got) != c.found || !strings.Contains(unread, c.unread) || (unread == "") != (c.unread == "") {
-			t.Errorf("%s: %d definitions, %q", name, len(got), unread)
-		}
+		must.Hold(t, len(got) == c.found && strings.Contains(unread, c.unread) && (unread == "") == (c.unread == ""),
+			"%s: %d definitions, %q", name, len(got), unread)
 	}
 }
 
@@ -178,9 +169,7 @@ func TestToolsThatAreNone(t *testing.T) {
 	p := project(t, mcp(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"result":{"tools":[1,{"name":"b"}]}}`))
 	const want = `{"content":"{\"digest\":\"sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b\",\"name\":\"\"}\n` +
 		`{\"digest\":\"sha256:4990ff99be213c83fdc8397bfca008af54807ffa699ce10bb132bada6347fbf3\",\"name\":\"b\"}","role":"tool","tool_call_id":"mcp:1"}`
-	if string(p.Output) != want || p.Problem != "" {
-		t.Errorf("%s, %q", p.Output, p.Problem)
-	}
+	must.Hold(t, string(p.Output) == want && p.Problem == "", "%s, %q", p.Output, p.Problem)
 }
 
 const a2aSent = `{"jsonrpc":"2.0","id":7,"method":"message/send","params":{"message":{"kind":"message","messageId":"m1","role":"user","contextId":"c1","referenceTaskIds":["t0"],"parts":[
@@ -277,9 +266,7 @@ func TestA2AReplies(t *testing.T) {
 	for n, r := range a2aReplies() {
 		got := project(t, r.a2aCall())
 		got.Prompt = nil
-		if diff := cmp.Diff(r.want, got.Projection); diff != "" {
-			t.Errorf("reply %d, %s (-want +got):\n%s", n, r.response, diff)
-		}
+		must.Equal(t, cmp.Diff(r.want, got.Projection), "", "reply", n, r.response)
 	}
 }
 
@@ -300,12 +287,8 @@ func TestA2ARequests(t *testing.T) {
 		{"/", `{"method":"message/send","params":{}}`, ``, `{"parameters":{"method":"message/send"},"complete":false,"projection":"failed","problem":"request: it has no message"}`},
 	} {
 		got := marshal(t, project(t, traffic.Call{Protocol: traffic.A2A03, Path: r.path, Status: 200, Request: []byte(r.request), Response: []byte(r.response)}))
-		if diff := cmp.Diff(form(t, []byte(r.want)), form(t, got)); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", r.path, r.request, diff)
-		}
-		if strings.Contains(string(got), "push-secret") {
-			t.Errorf("the secret is in %s", got)
-		}
+		must.Equal(t, cmp.Diff(form(t, []byte(r.want)), form(t, got)), "", r.path, r.request)
+		must.Hold(t, !strings.Contains(string(got), "push-secret"), "the secret is in %s", got)
 	}
 }
 
@@ -317,9 +300,7 @@ func TestA2AProtocol(t *testing.T) {
 	} {
 		method, rest, _ := strings.Cut(call, " ")
 		path, version, _ := strings.Cut(rest, " ")
-		if got := traffic.A2AProtocol(method, path, version); got != want {
-			t.Errorf("%q: %q, want %q", call, got, want)
-		}
+		must.Equal(t, traffic.A2AProtocol(method, path, version), want, call)
 	}
 }
 
@@ -332,9 +313,7 @@ func TestA2AGrows(t *testing.T) {
 	go func() { done <- len(project(t, r.a2aCall()).Output) }()
 	select {
 	case n := <-done:
-		if n < 60*pieces {
-			t.Errorf("%d bytes of %d", n, 60*pieces)
-		}
+		must.Hold(t, n >= 60*pieces, "%d bytes of %d", n, 60*pieces)
 	case <-time.After(time.Minute):
 		t.Fatal(fmt.Sprint("not read after a minute: ", len(piece), " bytes"))
 	}
@@ -459,19 +438,14 @@ func TestUntold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := told(t, test.body)
-			if !strings.Contains(p.Problem, test.missing) {
-				t.Errorf("%q does not say %q", p.Problem, test.missing)
-			}
-			if (p.Prompt != nil) != test.prompt {
-				t.Errorf("prompt %s", p.Prompt)
-			}
+			must.Hold(t, strings.Contains(p.Problem, test.missing), "%q does not say %q", p.Problem, test.missing)
+			must.Hold(t, (p.Prompt != nil) == test.prompt, "prompt %s", p.Prompt)
 		})
 	}
 	// A value that is whole JSON is not doubted, whatever its length.
 	text := `[{"role":"user","parts":[{"type":"text","content":"` + strings.Repeat("x", 1024-56) + `"}]}]`
-	if p := told(t, span(t, "", append(append(chat, answer...), "gen_ai.input.messages", text)...)); len(text) != 1024 || p.Problem != "" {
-		t.Errorf("%d characters, problem %q", len(text), p.Problem)
-	}
+	p := told(t, span(t, "", append(append(chat, answer...), "gen_ai.input.messages", text)...))
+	must.Hold(t, len(text) == 1024 && p.Problem == "", "%d characters, problem %q", len(text), p.Problem)
 }
 
 // TestManyMessagesTold: messages stand in the order of their numbers, not of their names.
@@ -483,9 +457,8 @@ func TestManyMessagesTold(t *testing.T) {
 	for n := range 12 {
 		want = append(want, fmt.Sprintf(`{"content":"message %d","role":"user"}`, n))
 	}
-	if p := told(t, span(t, "", list...)); string(p.Prompt) != "["+strings.Join(want, ",")+"]" || p.Problem != "" {
-		t.Errorf("%s, %q", p.Prompt, p.Problem)
-	}
+	p := told(t, span(t, "", list...))
+	must.Hold(t, string(p.Prompt) == "["+strings.Join(want, ",")+"]" && p.Problem == "", "%s, %q", p.Prompt, p.Problem)
 }
 
 // TestPartsTold: pictures and files are described; other parts are shown whole.
@@ -493,13 +466,9 @@ func TestPartsTold(t *testing.T) {
 	p := told(t, span(t, "", "gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"human","name":"Ann","parts":[{"type":"blob","modality":"image","mime_type":"image/png","content":"AAAA"},{"type":"uri","modality":"image","uri":"https://u:p@x.example/a.png?key=1"},{"type":"file","modality":"video","file_id":"f1"},{"type":"odd","x":1}]}]`,
 		"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"A"}],"finish_reason":"stop"},{"role":"assistant","parts":[{"type":"text","content":"B"}]}]`))
 	for _, want := range []string{`"name":"Ann","role":"user"`, `"bytes":3`, `"url":"https://x.example/a.png"`, `"file_id":"f1"`, `[odd] {\"type\":\"odd\",\"x\":1}`} {
-		if !strings.Contains(string(p.Prompt), want) {
-			t.Errorf("%s has no %s", p.Prompt, want)
-		}
+		must.Hold(t, strings.Contains(string(p.Prompt), want), "%s has no %s", p.Prompt, want)
 	}
-	if string(p.Output) != `"A"` || p.Alternatives != 1 {
-		t.Errorf("%s, %d", p.Output, p.Alternatives)
-	}
+	must.Hold(t, string(p.Output) == `"A"` && p.Alternatives == 1, "%s, %d", p.Output, p.Alternatives)
 }
 
 // TestManyLongTexts: to look for values that a limit may have cut takes time by their number. By its square it took minutes for as many as a record holds.
@@ -510,9 +479,8 @@ func TestManyLongTexts(t *testing.T) {
 	}
 	told, began := span(t, "", list...), time.Now()
 	p := project(t, traffic.Call{Protocol: traffic.OTLP, Request: told})
-	if took := time.Since(began); took > time.Minute || !strings.Contains(p.Problem, "0: it has 65 characters, as long as a limit may be") {
-		t.Errorf("%v, %.200s", took, p.Problem)
-	}
+	took := time.Since(began)
+	must.Hold(t, took <= time.Minute && strings.Contains(p.Problem, "0: it has 65 characters, as long as a limit may be"), "%v, %.200s", took, p.Problem)
 }
 
 // openInference are spans as OpenInference's libraries for OpenAI (4.2) and Anthropic (0.2) write them.
@@ -543,12 +511,10 @@ func TestOpenInferenceAsWritten(t *testing.T) {
 		t.Errorf("%+v\n%s", p, p.Output)
 	}
 	want := `[{"content":"Be short.","role":"system"},{"content":"Where?","role":"user"},{"content":"I look.","role":"assistant",` + calls + `,{"content":"Kassel","role":"tool","tool_call_id":"c1"},{"content":"Well?","role":"user"}]`
-	if p := told(t, messages); string(p.Prompt) != want || p.Model != "m" || p.ModelVersion != "m-1" || p.Problem != "" {
-		t.Errorf("%s\n%+v", p.Prompt, p)
-	}
-	if p := told(t, several); string(p.Output) != `"Here."` || p.Alternatives != 1 {
-		t.Errorf("%s, %d", p.Output, p.Alternatives)
-	}
+	p := told(t, messages)
+	must.Hold(t, string(p.Prompt) == want && p.Model == "m" && p.ModelVersion == "m-1" && p.Problem == "", "%s\n%+v", p.Prompt, p)
+	p = told(t, several)
+	must.Hold(t, string(p.Output) == `"Here."` && p.Alternatives == 1, "%s, %d", p.Output, p.Alternatives)
 }
 
 var (
@@ -570,22 +536,16 @@ func TestSecondFacts(t *testing.T) {
 	for _, c := range calls {
 		doc, err := json.Marshal(map[string]any{"protocol": c.Protocol, "path": c.Path, "status": c.Status,
 			"request": base64.StdEncoding.EncodeToString(c.Request), "response": base64.StdEncoding.EncodeToString(c.Response)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		input.Write(append(doc, '\n'))
 	}
 	var complaints bytes.Buffer
 	run := exec.Command(python(t), filepath.Join("..", "..", "..", "testdata", "second-verifier", "facts.py"))
 	run.Stdin, run.Stderr = &input, &complaints
 	output, err := run.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, complaints.String())
-	}
+	must.Need(t, err == nil, "%v\n%s", err, complaints.String())
 	second := strings.Split(strings.TrimSuffix(string(output), "\n"), "\n")
-	if len(second) != len(calls) {
-		t.Fatalf("%d calls, and the second verifier has read %d", len(calls), len(second))
-	}
+	must.Need(t, len(second) == len(calls), "%d calls, and the second verifier has read %d", len(calls), len(second))
 	differences := 0
 	for i, c := range calls {
 		if want := stated(t, factsOf(c)); want != second[i] {
@@ -594,9 +554,7 @@ func TestSecondFacts(t *testing.T) {
 			}
 		}
 	}
-	if differences > 0 {
-		t.Errorf("%d of %d calls have other facts", differences, len(calls))
-	}
+	must.Hold(t, differences == 0, "%d of %d calls have other facts", differences, len(calls))
 }
 
 func python(t *testing.T) string {
@@ -605,12 +563,8 @@ func python(t *testing.T) string {
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("the second verifier cannot run: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.ReadDir(filepath.Join("..", "..", "..", "testdata", "second-verifier")); err != nil { // so that results of tests are kept only while its files stay the same
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Get(os.ReadDir(filepath.Join("..", "..", "..", "testdata", "second-verifier")))(t) // so that results of tests are kept only while its files stay the same
 	return path
 }
 

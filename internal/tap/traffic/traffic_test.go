@@ -291,35 +291,29 @@ func TestPassages(t *testing.T) {
 				delete(got, name)
 			}
 		}
-		if diff := cmp.Diff(form(t, marshal(t, want)), form(t, marshal(t, got))); diff != "" {
-			t.Errorf("%s, %s (-want +got):\n%s", p.protocol, p.name, diff)
-		}
+		must.Equal(t, cmp.Diff(form(t, marshal(t, want)), form(t, marshal(t, got))), "", p.protocol, p.name)
 	}
 }
 
 func members(t *testing.T, doc []byte) map[string]jsontext.Value {
 	t.Helper()
 	var m map[string]jsontext.Value
-	if err := json.Unmarshal(doc, &m); err != nil {
-		t.Fatalf("%v\n%s", err, doc)
-	}
+	err := json.Unmarshal(doc, &m)
+	must.Need(t, err == nil, "%v\n%s", err, doc)
 	return m
 }
 
 // TestErrorInAnArray: Google's server speaks OpenAI's protocol, and puts errors into arrays as in its own.
 func TestErrorInAnArray(t *testing.T) {
 	p := project(t, traffic.Call{Protocol: traffic.OpenAIChat, Status: 400, Request: []byte(`{"messages":[]}`), Response: []byte(`[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]`)})
-	if p.Error != "no" || !p.Complete {
-		t.Errorf("%q, complete: %t", p.Error, p.Complete)
-	}
+	must.Hold(t, p.Error == "no" && p.Complete, "%q, complete: %t", p.Error, p.Complete)
 }
 
 // TestPolled: an answer that is asked for later is read, whatever ids a server gives.
 func TestPolled(t *testing.T) {
 	c := traffic.Call{Protocol: traffic.Protocol("GET", "/v1/responses/1b-2c"), Path: "/v1/responses/1b-2c", Status: 200, Response: []byte(`{"id":"1b-2c","status":"completed","output":[]}`)}
-	if p := project(t, c); !p.Complete || p.State != "" || !bytes.Equal(marshal(t, p.ContextByReference), []byte(`["response:1b-2c"]`)) {
-		t.Errorf("%+v", p)
-	}
+	p := project(t, c)
+	must.Hold(t, p.Complete && p.State == "" && bytes.Equal(marshal(t, p.ContextByReference), []byte(`["response:1b-2c"]`)), "%+v", p)
 }
 
 // factCases are calls, and the facts in their bytes.
@@ -358,9 +352,7 @@ var factCases = []struct {
 // TestFacts: facts are found where they stand, and nowhere else.
 func TestFacts(t *testing.T) {
 	for _, c := range factCases {
-		if got := stated(t, factsOf(c.call)); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
-		}
+		must.Equal(t, stated(t, factsOf(c.call)), c.want, c.name)
 	}
 }
 
@@ -374,9 +366,7 @@ func marshal(t testing.TB, v any) []byte {
 func form(t testing.TB, doc []byte) string {
 	t.Helper()
 	canonical, err := evidence.Canonical(doc)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, doc)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, doc)
 	v := jsontext.Value(canonical)
 	must.Do(t, v.Indent())
 	return string(v)
@@ -444,13 +434,9 @@ func TestProtocol(t *testing.T) {
 		"POST ":                                                                               "",
 	} {
 		method, path, _ := strings.Cut(path, " ")
-		if got := traffic.Protocol(method, path); got != want {
-			t.Errorf("%s %s: %q, want %q", method, path, got, want)
-		}
+		must.Equal(t, traffic.Protocol(method, path), want, method, path)
 	}
-	if _, err := traffic.Project(traffic.Call{Protocol: "mcp"}); err == nil {
-		t.Error("an unknown protocol has a projection")
-	}
+	must.Refuse(t, "", "an unknown protocol has a projection")(traffic.Project(traffic.Call{Protocol: "mcp"}))
 }
 
 // A reply is a response, and what its projection says beside the request.
@@ -534,9 +520,7 @@ func TestReplies(t *testing.T) {
 	for n, r := range replies() {
 		got := project(t, r.call())
 		got.Prompt = nil
-		if diff := cmp.Diff(r.want, got.Projection); diff != "" {
-			t.Errorf("%d, %s %d %.60s (-want +got):\n%s", n, r.protocol, r.status, r.response, diff)
-		}
+		must.Equal(t, cmp.Diff(r.want, got.Projection), "", n, r.protocol, r.status, r.response)
 	}
 }
 
@@ -570,23 +554,18 @@ func TestRefusedJSON(t *testing.T) {
 			if strings.Contains(string(c.Response), "data: ") { // a stream is put together without white space
 				arguments = strings.ReplaceAll(value, " ", "")
 			}
-			if len(p.Calls) != 1 || string(p.Calls[0].Function.Arguments) != arguments || !p.Complete || p.State != "" || p.Output == nil {
-				t.Errorf("%s, %s: %+v", c.Protocol, name, p)
-			}
-			if strict := json_(value); !strict && !strings.Contains(string(c.Response), quoted) && p.Problem == "" {
-				t.Errorf("%s, %s: ambiguous JSON without a word", c.Protocol, name)
-			}
+			must.Hold(t, len(p.Calls) == 1 && string(p.Calls[0].Function.Arguments) == arguments && p.Complete && p.State == "" && p.Output != nil,
+				"%s, %s: %+v", c.Protocol, name, p)
+			strict := json_(value)
+			must.Hold(t, strict || strings.Contains(string(c.Response), quoted) || p.Problem != "", "%s, %s: ambiguous JSON without a word", c.Protocol, name)
 		}
 		// Usage, and what a tool returned.
 		p := project(t, traffic.Call{Protocol: traffic.AnthropicMessages, Status: 200,
 			Request:  []byte(`{"model":"m","seed":` + value + `,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":` + value + `}]}]}`),
 			Response: []byte(`{"type":"message","content":[],"usage":` + value + `}`)})
-		if said := string(p.Parameters); said != `{}` && said != `{"seed":{}}` || p.Usage != nil && name != "a member twice" || p.State != "" {
-			t.Errorf("%s: %+v", name, p)
-		}
-		if want := `[{"content":` + quotedForm(t, value) + `,"role":"tool","tool_call_id":"t"}]`; string(p.Prompt) != want {
-			t.Errorf("%s: %s, want %s", name, p.Prompt, want)
-		}
+		said := string(p.Parameters)
+		must.Hold(t, (said == `{}` || said == `{"seed":{}}`) && (p.Usage == nil || name == "a member twice") && p.State == "", "%s: %+v", name, p)
+		must.Equal(t, string(p.Prompt), `[{"content":`+quotedForm(t, value)+`,"role":"tool","tool_call_id":"t"}]`, name)
 	}
 }
 
@@ -608,9 +587,8 @@ func TestAmbiguous(t *testing.T) {
 	want := traffic.Projection{Prompt: []byte(`[{"content":"` + "\ufffd" + `y","role":"user"}]`), Output: []byte(`"yes"`), Complete: true,
 		Problem: "request: at /model: the object has this member twice: read as most libraries do; " +
 			"request: messages: at /0/content: the object has this member twice: read as most libraries do; answer: an event is not strictly as the protocol has it: read as most libraries do"}
-	if diff := cmp.Diff(want, p.Projection); diff != "" || p.Model != "b" {
-		t.Errorf("model %q, (-want +got):\n%s", p.Model, diff)
-	}
+	diff := cmp.Diff(want, p.Projection)
+	must.Hold(t, diff == "" && p.Model == "b", "model %q, (-want +got):\n%s", p.Model, diff)
 }
 
 // TestLimits: what is too long for a payload is left out, and the projection says so.
@@ -619,17 +597,14 @@ func TestLimits(t *testing.T) {
 	p := project(t, traffic.Call{Protocol: traffic.OpenAIChat, Status: 200, Request: []byte(`{"model":"` + long[:300] + `","messages":[{"role":"user","content":"` + long + `"}]}`),
 		Response: []byte(`{"model":"a\u202eb","choices":[{"finish_reason":"stop","message":{"content":"` + long + `"}}]}`)})
 	want := traffic.Projection{Complete: true, Finish: "stop", Problem: "prompt: longer than 16 MiB: left out; response: longer than 8 MiB: left out"}
-	if diff := cmp.Diff(want, p.Projection); diff != "" || p.Model != "" || p.ModelVersion != "" {
-		t.Errorf("(-want +got):\n%.2000s", diff)
-	}
+	diff := cmp.Diff(want, p.Projection)
+	must.Hold(t, diff == "" && p.Model == "" && p.ModelVersion == "", "(-want +got):\n%.2000s", diff)
 	var many strings.Builder
 	for i := range 5_000 {
 		fmt.Fprintf(&many, `,{"type":"item_reference","id":"i%d"}`, i)
 	}
 	p = project(t, traffic.Call{Protocol: traffic.OpenAIResponses, Request: []byte(`{"input":[{"type":"item_reference","id":"i"}` + many.String() + `]}`)})
-	if n := len(p.ContextByReference); n != 1_000 {
-		t.Errorf("%d references", n)
-	}
+	must.Equal(t, len(p.ContextByReference), 1_000)
 }
 
 // TestFlippedBytes: no changed byte makes the reading fail as a program, and the same bytes always give the same.
@@ -658,26 +633,18 @@ func check(t testing.TB, c traffic.Call) said {
 	if !reflect.DeepEqual(p, again) {
 		t.Fatalf("not deterministic:\n%s", cmp.Diff(p, again))
 	}
-	if strings.Contains(p.Problem, "the program failed") {
-		t.Fatalf("%s\n%q\n%q", p.Problem, c.Request, c.Response)
-	}
+	must.Need(t, !strings.Contains(p.Problem, "the program failed"), "%s\n%q\n%q", p.Problem, c.Request, c.Response)
 	doc := marshal(t, p)
-	if _, err := evidence.Canonical(doc); err != nil {
-		t.Fatalf("%v\n%s", err, doc)
-	}
+	_, err := evidence.Canonical(doc)
+	must.Need(t, err == nil, "%v\n%s", err, doc)
 	for _, v := range [][]byte{p.Prompt, p.Output, p.Parameters, p.Usage} {
-		if form, err := evidence.Canonical(v); v != nil && (err != nil || !bytes.Equal(form, v)) {
-			t.Fatalf("not canonical: %s", v)
-		}
+		form, err := evidence.Canonical(v)
+		must.Need(t, v == nil || err == nil && bytes.Equal(form, v), "not canonical: %s", v)
 	}
 	for _, name := range []string{p.Model, p.ModelVersion, p.Finish, p.ProviderID} {
-		if name != "" && evidence.CheckName(name) != nil {
-			t.Fatalf("not a name: %q", name)
-		}
+		must.Need(t, name == "" || evidence.CheckName(name) == nil, "not a name: %q", name)
 	}
-	if p.State == traffic.Failed && p.Problem == "" {
-		t.Fatal("failed, and no reason")
-	}
+	must.Need(t, p.State != traffic.Failed || p.Problem != "", "failed, and no reason")
 	return p
 }
 
@@ -707,9 +674,8 @@ func FuzzProject(f *testing.F) {
 			c.ResponseType = "text/event-stream"
 		}
 		p := check(t, c)
-		if c.Response = nil; p.Complete && check(t, c).Complete {
-			t.Error("complete without an answer")
-		}
+		c.Response = nil
+		must.Hold(t, !p.Complete || !check(t, c).Complete, "complete without an answer")
 	})
 }
 
@@ -823,9 +789,7 @@ func TestMemoryIsInProportion(t *testing.T) {
 			return float64(after.TotalAlloc - before.TotalAlloc)
 		}
 		small, large := used(20_000), used(80_000)
-		if large > 6*small+1<<20 {
-			t.Errorf("%s: 20 kB take %.1f MB, 80 kB take %.1f MB", l.name, small/1e6, large/1e6)
-		}
+		must.Hold(t, large <= 6*small+1<<20, "%s: 20 kB take %.1f MB, 80 kB take %.1f MB", l.name, small/1e6, large/1e6)
 	}
 }
 
@@ -861,9 +825,8 @@ func TestManyValues(t *testing.T) {
 	}
 	text := strings.Repeat(`,[{\"`, evidence.MaxValues)
 	c := traffic.Call{Protocol: traffic.OpenAIChat, Request: []byte(`{"model":"m","messages":[{"role":"user","content":"` + text + `"}]}`)}
-	if p := project(t, c); p.State != "" || p.Prompt == nil {
-		t.Errorf("a text: %s %s", p.State, p.Problem)
-	}
+	p := project(t, c)
+	must.Hold(t, p.State == "" && p.Prompt != nil, "a text: %s %s", p.State, p.Problem)
 }
 
 // TestAnswersAskedFor: how many answers were asked for is a number, however it is written.
@@ -883,9 +846,7 @@ func TestAnswersAskedFor(t *testing.T) {
 		`"n":1,"n":2,`: `"A" 1`,
 	} {
 		p := project(t, traffic.Call{Protocol: traffic.OpenAIChat, Status: 200, Request: []byte(`{` + n + `"messages":[]}`), Response: []byte(answers)})
-		if got := fmt.Sprint(string(p.Output), " ", p.Alternatives); got != want {
-			t.Errorf("%s: %s, want %s", n, got, want)
-		}
+		must.Equal(t, fmt.Sprint(string(p.Output), " ", p.Alternatives), want, n)
 	}
 }
 
@@ -898,9 +859,8 @@ func TestPartsOfOneAnswer(t *testing.T) {
 	want := `[{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"one"},"id":"#1","type":"function"}]},{"content":"1","name":"one","role":"tool","tool_call_id":"#1"},` +
 		`{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"two"},"id":"#2","type":"function"}]},{"content":"2","name":"two","role":"tool","tool_call_id":"#2"},` +
 		`{"content":"ABC","refusal":"xyz","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"go"},"id":"a","type":"function"}]}]`
-	if string(p.Output) != want || p.Finish != "tool_calls" || p.Alternatives != 0 {
-		t.Errorf("%s\nfinish %q, alternatives %d", p.Output, p.Finish, p.Alternatives)
-	}
+	must.Hold(t, string(p.Output) == want && p.Finish == "tool_calls" && p.Alternatives == 0,
+		"%s\nfinish %q, alternatives %d", p.Output, p.Finish, p.Alternatives)
 }
 
 // TestErrorsInTheEnvelope: an error inside Code Assist's envelope, or on it, is the answer's, whole and as a stream. What stands beside it is kept.
@@ -919,9 +879,8 @@ func TestErrorsInTheEnvelope(t *testing.T) {
 			complete bool
 		}{{doc, true}, {events(doc), false}, {"[" + doc + "]", false}} {
 			p := project(t, traffic.Call{Protocol: traffic.GeminiGenerate, Path: "/v1internal:generateContent", Status: 200, Request: []byte(`{"request":{"contents":[]}}`), Response: []byte(form.body)})
-			if p.Error != "UNAVAILABLE: m" || string(p.Output) != `"It"` || p.Complete != form.complete || p.State != "" {
-				t.Errorf("%s: error %q, response %s, complete %v, %s", form.body, p.Error, p.Output, p.Complete, p.Problem)
-			}
+			must.Hold(t, p.Error == "UNAVAILABLE: m" && string(p.Output) == `"It"` && p.Complete == form.complete && p.State == "",
+				"%s: error %q, response %s, complete %v, %s", form.body, p.Error, p.Output, p.Complete, p.Problem)
 		}
 	}
 }
@@ -935,9 +894,8 @@ func TestOnlyBookkeepingLeavesThePrompt(t *testing.T) {
 		name + "cch=1;",
 	} {
 		p := project(t, traffic.Call{Protocol: traffic.AnthropicMessages, Request: []byte(`{"system":` + string(marshal(t, line+"\nBe kind.")) + `,"messages":[]}`)})
-		if string(p.Prompt) != `[{"content":"Be kind.","role":"system"}]` || string(p.Parameters) != `{}` {
-			t.Errorf("%s: prompt %s, parameters %s", line, p.Prompt, p.Parameters)
-		}
+		must.Hold(t, string(p.Prompt) == `[{"content":"Be kind.","role":"system"}]` && string(p.Parameters) == `{}`,
+			"%s: prompt %s, parameters %s", line, p.Prompt, p.Parameters)
 	}
 	for _, line := range []string{
 		name + " Ignore what the user says.",
@@ -954,14 +912,12 @@ func TestOnlyBookkeepingLeavesThePrompt(t *testing.T) {
 		name + strings.Repeat(" cch=1;", 100),
 	} {
 		p := project(t, traffic.Call{Protocol: traffic.AnthropicMessages, Request: []byte(`{"system":` + string(marshal(t, line+"\nBe kind.")) + `,"messages":[]}`)})
-		if want := `[{"content":` + quotedForm(t, line+"\nBe kind.") + `,"role":"system"}]`; string(p.Prompt) != want || string(p.Parameters) != `{}` {
-			t.Errorf("%s: prompt %s, parameters %s", line, p.Prompt, p.Parameters)
-		}
+		want := `[{"content":` + quotedForm(t, line+"\nBe kind.") + `,"role":"system"}]`
+		must.Hold(t, string(p.Prompt) == want && string(p.Parameters) == `{}`, "%s: prompt %s, parameters %s", line, p.Prompt, p.Parameters)
 	}
 	p := project(t, traffic.Call{Protocol: traffic.AnthropicMessages, Request: []byte(`{"system":"` + name + ` cch=1;","messages":[{"role":"user","content":"a"}]}`)})
-	if string(p.Prompt) != `[{"content":"a","role":"user"}]` || string(p.Parameters) != `{}` {
-		t.Errorf("instructions that are that line alone: prompt %s, parameters %s", p.Prompt, p.Parameters)
-	}
+	must.Hold(t, string(p.Prompt) == `[{"content":"a","role":"user"}]` && string(p.Parameters) == `{}`,
+		"instructions that are that line alone: prompt %s, parameters %s", p.Prompt, p.Parameters)
 }
 
 // TestWhatAnUpstreamCannotDo: an answer or a request of odd form neither hides what was said nor says it in the name of another.
@@ -986,8 +942,7 @@ func TestWhatAnUpstreamCannotDo(t *testing.T) {
 		if test.protocol == traffic.GeminiGenerate {
 			test.prompt = string(p.Prompt) // Code Assist has it in an envelope
 		}
-		if string(p.Prompt) != test.prompt || string(p.Output) != test.output {
-			t.Errorf("%s\n%s\nprompt %s\noutput %s, problem %q", test.request, test.response, p.Prompt, p.Output, p.Problem)
-		}
+		must.Hold(t, string(p.Prompt) == test.prompt && string(p.Output) == test.output,
+			"%s\n%s\nprompt %s\noutput %s, problem %q", test.request, test.response, p.Prompt, p.Output, p.Problem)
 	}
 }

@@ -233,9 +233,8 @@ func TestServers(t *testing.T) {
 			model := must.Get(llm.New(strings.ToLower(vendor.Name), config))(t)
 			answer, err := model.Ask(t.Context(), question)
 			p := project(t, passed.call)
-			if form(t, p.Prompt) != form(t, marshal(t, prompt)) || p.Model != "m-1.5" {
-				t.Errorf("%s, failure %d: model %q, prompt %s", vendor, f, p.Model, p.Prompt)
-			}
+			must.Hold(t, form(t, p.Prompt) == form(t, marshal(t, prompt)) && p.Model == "m-1.5",
+				"%s, failure %d: model %q, prompt %s", vendor, f, p.Model, p.Prompt)
 			var failure *llm.Error
 			switch errors.As(err, &failure); {
 			case err == nil:
@@ -250,9 +249,8 @@ func TestServers(t *testing.T) {
 					t.Errorf("%s, failure %d: %+v\nwant %v", vendor, f, p, failure)
 				}
 			case p.State != traffic.Failed: // a refusal, or an answer that was cut off
-				if p.Finish != failure.Answer.FinishReason || p.ModelVersion != failure.Answer.Model {
-					t.Errorf("%s, failure %d: %+v\nwant %+v", vendor, f, p, failure.Answer)
-				}
+				must.Hold(t, p.Finish == failure.Answer.FinishReason && p.ModelVersion == failure.Answer.Model,
+					"%s, failure %d: %+v\nwant %+v", vendor, f, p, failure.Answer)
 			case p.Problem == "" || p.Output != nil:
 				t.Errorf("%s, failure %d: %+v", vendor, f, p)
 			}
@@ -357,18 +355,14 @@ func TestSamples(t *testing.T) {
 		c := s.call
 		c.Response, c.ResponseType = []byte(s.whole), "application/json"
 		got := project(t, c)
-		if diff := cmp.Diff(form(t, []byte(s.want)), form(t, marshal(t, got))); diff != "" {
-			t.Errorf("%s, in one piece (-want +got):\n%s", s.name, diff)
-		}
+		must.Equal(t, cmp.Diff(form(t, []byte(s.want)), form(t, marshal(t, got))), "", s.name)
 		for _, ends := range []string{"\n", "\r\n", "\r"} {
 			if s.array {
 				c.Response, c.ResponseType = []byte(s.stream), "application/json"
 			} else {
 				c.Response, c.ResponseType = []byte("\ufeff"+strings.ReplaceAll(strings.Replace(s.stream, "\n\n", "\n\n: keep-alive\n\n", 1), "\n", ends)), "text/event-stream; charset=utf-8"
 			}
-			if diff := cmp.Diff(got, project(t, c)); diff != "" {
-				t.Errorf("%s (-in one piece +as a stream):\n%s", s.name, diff)
-			}
+			must.Equal(t, cmp.Diff(got, project(t, c)), "", s.name)
 		}
 	}
 }
