@@ -41,22 +41,15 @@ func TestBundleFile(t *testing.T) {
 	for name, b := range map[string]*Bundle{"three": testBundle(t), "none": {}} {
 		file := marshalBundle(t, b)
 		parsed, err := ParseBundle(file)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if again := marshalBundle(t, parsed); !bytes.Equal(again, file) {
-			t.Errorf("%s: it marshals to %s\nwant %s", name, again, file)
-		}
-		if form, err := canonicalOf(file); err != nil || form != string(file) {
-			t.Errorf("%s: the file is not canonical: %v", name, err)
-		}
-		if parsed.Checkpoint != b.Checkpoint || len(parsed.Records) != len(b.Records) {
-			t.Errorf("%s: checkpoint %q, %d records", name, parsed.Checkpoint, len(parsed.Records))
-		}
+		must.Need(t, err == nil, "%v %v", name, err)
+		again := marshalBundle(t, parsed)
+		must.Hold(t, bytes.Equal(again, file), "%s: it marshals to %s\nwant %s", name, again, file)
+		must.Give(canonicalOf(file))(t, string(file), name)
+		must.Hold(t, parsed.Checkpoint == b.Checkpoint && len(parsed.Records) == len(b.Records),
+			"%s: checkpoint %q, %d records", name, parsed.Checkpoint, len(parsed.Records))
 		for i, r := range parsed.Records {
-			if diff := differences(b.Records[i], r); diff != nil || check(t, r) != nil {
-				t.Errorf("%s: record %d differs in %v", name, i, diff)
-			}
+			diff := differences(b.Records[i], r)
+			must.Hold(t, diff == nil && check(t, r) == nil, "%s: record %d differs in %v", name, i, diff)
 		}
 	}
 }
@@ -77,17 +70,13 @@ func TestFlippedBundle(t *testing.T) {
 				outcomes[wantOneRefuted(t, b, parsed, owner[i], i)]++
 				continue
 			}
-			if parsed != nil {
-				t.Fatalf("byte %d: ParseBundle returned a bundle with the error", i)
-			}
+			must.Need(t, parsed == nil, "byte %d: ParseBundle returned a bundle with the error", i)
 			outcomes["refused"]++
 			outcomes[wantNamed(t, b, file, err, owner[i], i)]++
 		}
 	}
 	t.Log(outcomes)
-	if outcomes["without its name"] > outcomes["with its name"]/100 {
-		t.Error("more than 1 % of the errors do not name the damaged record")
-	}
+	must.Hold(t, outcomes["without its name"] <= outcomes["with its name"]/100, "%v", "more than 1 % of the errors do not name the damaged record")
 }
 
 // owners returns for each byte of the file the index of the record that it belongs to, or -1.
@@ -97,9 +86,7 @@ func owners(t *testing.T, b *Bundle, file []byte) []int {
 	for i, r := range b.Records {
 		doc := bytes.TrimSuffix(marshalRecord(t, r), []byte("\n"))
 		at := bytes.Index(file, doc)
-		if at < 0 {
-			t.Fatalf("the bundle does not contain record %d byte for byte", i)
-		}
+		must.Need(t, at >= 0, "the bundle does not contain record %d byte for byte", i)
 		copy(owner[at:], bytes.Repeat([]byte{byte(i)}, len(doc)))
 	}
 	list := make([]int, len(file))
@@ -114,9 +101,7 @@ func wantNamed(t *testing.T, b *Bundle, file []byte, err error, owner, at int) s
 	t.Helper()
 	var named *RecordError
 	if !errors.As(err, &named) {
-		if owner >= 0 {
-			t.Fatalf("byte %d, in record %d: error is %v", at, owner, err)
-		}
+		must.Need(t, owner < 0, "byte %d, in record %d: error is %v", at, owner, err)
 		return "outside the records"
 	}
 	if owner < 0 {
@@ -125,9 +110,7 @@ func wantNamed(t *testing.T, b *Bundle, file []byte, err error, owner, at int) s
 	if named.Index == owner+1 && strings.Contains(err.Error(), "not in log order") {
 		return "the next record" // two places contradict each other, and the second is named
 	}
-	if named.Index != owner {
-		t.Fatalf("byte %d, in record %d: error is %v", at, owner, err)
-	}
+	must.Need(t, named.Index == owner, "byte %d, in record %d: error is %v", at, owner, err)
 	id := b.Records[owner].Payload.RecordID
 	start := bytes.Index(file, []byte(`"record_id":"`+id+`"`))
 	switch end := start + len(`"record_id":"`+id+`"`); {
@@ -147,15 +130,11 @@ func wantNamed(t *testing.T, b *Bundle, file []byte, err error, owner, at int) s
 func wantOneRefuted(t *testing.T, b, parsed *Bundle, owner, at int) string {
 	t.Helper()
 	if owner < 0 {
-		if parsed.Checkpoint == b.Checkpoint {
-			t.Fatalf("byte %d: the bundle parses, and nothing in it has changed", at)
-		}
+		must.Need(t, parsed.Checkpoint != b.Checkpoint, "byte %d: the bundle parses, and nothing in it has changed", at)
 		return "checkpoint"
 	}
 	for i, r := range parsed.Records {
-		if i != owner && differences(b.Records[i], r) != nil {
-			t.Fatalf("byte %d, in record %d: record %d differs", at, owner, i)
-		}
+		must.Need(t, i == owner || differences(b.Records[i], r) == nil, "byte %d, in record %d: record %d differs", at, owner, i)
 	}
 	return wantRefuted(t, b.Records[owner], parsed.Records[owner], at)
 }
@@ -175,9 +154,7 @@ func TestBundleRefused(t *testing.T) {
 		"a record file":    {string(marshalRecord(t, richRecord(t))), "unknown"},
 		"too deep":         {`{"format":"jurat/bundle/v1","records":[{"payload":` + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5) + "}]}\n", "nested deeper"},
 	} {
-		if _, err := ParseBundle([]byte(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)
-		}
+		must.Refuse(t, test.want, name)(ParseBundle([]byte(test.file)))
 	}
 }
 
@@ -229,9 +206,8 @@ func TestBundleBrokenOff(t *testing.T) {
 	file := marshalBundle(t, testBundle(t))
 	for n := range len(file) - len("\n") {
 		_, _, err := ReadWholeBundle(file[:n])
-		if syntax := (*SyntaxError)(nil); !errors.As(err, &syntax) {
-			t.Fatalf("after %d bytes: %v", n, err)
-		}
+		syntax := (*SyntaxError)(nil)
+		must.Need(t, errors.As(err, &syntax), "after %d bytes: %v", n, err)
 	}
 }
 
@@ -241,9 +217,7 @@ func TestBundleReadOnce(t *testing.T) {
 	const format = `"format":"` + BundleFormat + `"`
 	for _, file := range []string{`{` + format + `,"records":[],` + checkpoint + `}`, `{` + checkpoint + `,` + format + `,"records":[],` + anchors + `}`} {
 		b := must.Get(ReadBundle(iotest.OneByteReader(strings.NewReader(file))))(t)
-		if _, err := b.Next(); !errors.Is(err, ErrBehind) {
-			t.Errorf("%s: %v", file, err)
-		}
+		must.Fail(t, ErrBehind, file)(b.Next())
 	}
 }
 
@@ -261,9 +235,7 @@ func TestIsBundle(t *testing.T) {
 		"record about bundles":      {marshalRecord(t, seal(t, about, nil)), false},
 		"nothing":                   {nil, false},
 	} {
-		if got := IsBundle(test.file); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		must.Equal(t, IsBundle(test.file), test.want, name)
 	}
 }
 
@@ -280,9 +252,8 @@ func TestNameOfADamagedRecord(t *testing.T) {
 	} {
 		_, err := ParseBundle([]byte(damage(file)))
 		var named *RecordError
-		if !errors.As(err, &named) || named.RecordID != testID || named.Index != index {
-			t.Errorf("error is %v, want one of record %d that names %s", err, index, testID)
-		}
+		must.Hold(t, errors.As(err, &named) && named.RecordID == testID && named.Index == index,
+			"error is %v, want one of record %d that names %s", err, index, testID)
 	}
 }
 
@@ -304,15 +275,11 @@ func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
 			must.Do(t, w.Add(r))
 		}
 		must.Do(t, w.Close())
-		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("of %d records it wrote\n%s\nwant\n%s", n, got.Bytes(), want)
-		}
+		must.Hold(t, bytes.Equal(got.Bytes(), want), "of %d records it wrote\n%s\nwant\n%s", n, got.Bytes(), want)
 		for _, r := range bundle.Records {
 			bare := *r
 			bare.Log = nil
-			if w.Add(r) == nil || w.Add(&bare) == nil {
-				t.Error("the writer accepted a record twice, or without a place in the log")
-			}
+			must.Hold(t, w.Add(r) != nil && w.Add(&bare) != nil, "the writer accepted a record twice, or without a place in the log")
 		}
 	}
 }
@@ -338,15 +305,11 @@ func TestRecordFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := marshalRecord(t, r)
 			opened := must.Get(Open(file))(t)
-			if again := marshalRecord(t, opened); !bytes.Equal(again, file) {
-				t.Errorf("it marshals to %s\nwant           %s", again, file)
-			}
-			if form, err := canonicalOf(file); err != nil || form != string(file) {
-				t.Errorf("the file is not canonical: %v", err)
-			}
-			if diff := differences(r, opened); diff != nil {
-				t.Errorf("the record has other %s", diff)
-			}
+			again := marshalRecord(t, opened)
+			must.Hold(t, bytes.Equal(again, file), "it marshals to %s\nwant           %s", again, file)
+			must.Give(canonicalOf(file))(t, string(file), "the file is not canonical")
+			diff := differences(r, opened)
+			must.Hold(t, diff == nil, "the record has other %s", diff)
 			must.Equal(t, cmp.Diff(r.Payload, opened.Payload), "")
 			must.Want(t, check(t, opened), nil)
 		})
@@ -412,9 +375,7 @@ func TestFlippedRecord(t *testing.T) {
 			opened, err := Open(damaged)
 			if err != nil {
 				outcomes["refused"]++
-				if opened != nil {
-					t.Fatalf("byte %d: Open returned a record with the error", i)
-				}
+				must.Need(t, opened == nil, "byte %d: Open returned a record with the error", i)
 				continue
 			}
 			outcomes[wantRefuted(t, r, opened, i)]++
@@ -422,9 +383,7 @@ func TestFlippedRecord(t *testing.T) {
 	}
 	t.Log(outcomes)
 	for _, part := range []string{"refused", "signatures", "disclosures", "timestamps", "log", "certificates"} {
-		if outcomes[part] == 0 {
-			t.Errorf("no flipped byte ended as %s: the test does not reach it", part)
-		}
+		must.Hold(t, outcomes[part] != 0, "no flipped byte ended as %s: the test does not reach it", part)
 	}
 }
 
@@ -432,21 +391,15 @@ func TestFlippedRecord(t *testing.T) {
 func wantRefuted(t *testing.T, r, opened *Record, at int) string {
 	t.Helper()
 	diff := differences(r, opened)
-	if len(diff) != 1 {
-		t.Fatalf("byte %d: the record opens and differs in %v", at, diff)
-	}
+	must.Need(t, len(diff) == 1, "byte %d: the record opens and differs in %v", at, diff)
 	switch part := diff[0]; part {
 	case "signatures":
-		if err := check(t, opened); !errors.Is(err, ErrSignature) {
-			t.Fatalf("byte %d: another signature, and the check says %v", at, err)
-		}
-		if opened.Imprint() == r.Imprint() {
-			t.Fatalf("byte %d: another signature with the same imprint", at)
-		}
+		err := check(t, opened)
+		must.Need(t, errors.Is(err, ErrSignature), "byte %d: another signature, and the check says %v", at, err)
+		must.Need(t, opened.Imprint() != r.Imprint(), "byte %d: another signature with the same imprint", at)
 	case "disclosures":
-		if err := check(t, opened); !errors.Is(err, ErrDisclosure) {
-			t.Fatalf("byte %d: another disclosure, and the check says %v", at, err)
-		}
+		err := check(t, opened)
+		must.Need(t, errors.Is(err, ErrDisclosure), "byte %d: another disclosure, and the check says %v", at, err)
 	case "timestamps", "log", "certificates":
 	default:
 		t.Fatalf("byte %d: the record opens and has another %s", at, part)
@@ -464,9 +417,7 @@ func TestErrorsPointIntoTheFile(t *testing.T) {
 	damaged = strings.Replace(file, `"log":{`, `"log":{"x":1,`, 1)
 	_, err = Open([]byte(damaged))
 	var syntax *SyntaxError
-	if !errors.As(err, &syntax) || syntax.Pointer != "/log/x" {
-		t.Errorf("error is %v, want one at /log/x", err)
-	}
+	must.Hold(t, errors.As(err, &syntax) && syntax.Pointer == "/log/x", "error is %v, want one at /log/x", err)
 	damaged = strings.Replace(file, `"digest":`, ` "digest":`, 1)
 	_, err = Open([]byte(damaged))
 	wantSyntax(t, err, "/digest", int64(strings.Index(damaged, ` "digest"`)), "not in the one form")
@@ -479,14 +430,11 @@ func TestOpenParts(t *testing.T) {
 	parts := must.Get(OpenParts(r.Canonical(), r.Signatures, r.Timestamps))(t)
 	diff := differences(r, parts)
 	slices.Sort(diff)
-	if want := []string{"certificates", "disclosures", "log"}; !slices.Equal(diff, want) {
-		t.Errorf("differs in %v, want %v", diff, want)
-	}
+	want := []string{"certificates", "disclosures", "log"}
+	must.Hold(t, slices.Equal(diff, want), "differs in %v, want %v", diff, want)
 	for i := range r.Canonical() { // a changed payload that parses has another digest, so its signatures must not hold
 		damaged, err := OpenParts(flipped(r.Canonical(), i), r.Signatures, nil)
-		if err == nil && (damaged.Digest == r.Digest || check(t, damaged) == nil) {
-			t.Fatalf("byte %d: accepted", i)
-		}
+		must.Need(t, err != nil || damaged.Digest != r.Digest && check(t, damaged) != nil, "byte %d: accepted", i)
 	}
 }
 
@@ -511,14 +459,10 @@ func TestDeepest(t *testing.T) {
 	doc := strings.Replace(testPayload, `"prompt":"p"`, `"prompt":`+deep, 1)
 	for _, apart := range [][]string{nil, {"/prompt"}} {
 		r := seal(t, doc, apart)
-		if _, err := Open(marshalRecord(t, r)); err != nil {
-			t.Errorf("apart %v: %v", apart, err)
-		}
+		must.Fail(t, nil, "apart", apart)(Open(marshalRecord(t, r)))
 		bundle := &Bundle{Records: []*Record{r}}
 		file := must.Get(bundle.Marshal())(t)
-		if _, err := ParseBundle(file); err != nil {
-			t.Errorf("apart %v: %v", apart, err)
-		}
+		must.Fail(t, nil, "apart", apart)(ParseBundle(file))
 	}
 	_, err := ParseDraft([]byte(strings.Replace(doc, deep, "["+deep+"]", 1)))
 	wantSyntax(t, err, "/prompt"+strings.Repeat("/0", MaxDepth-1), int64(strings.Index(doc, deep)+MaxDepth-1), "nested deeper")
@@ -533,9 +477,7 @@ func TestFloods(t *testing.T) {
 			stamps[i] = Timestamp{Kind: RFC3161, Token: fmt.Append(nil, i)}
 		}
 		must.Want(t, checkTimestamps(stamps), nil)
-		if err := checkTimestamps(append(stamps, stamps[17])); err == nil || !strings.Contains(err.Error(), "timestamp 500000: the same token twice") {
-			t.Error(err)
-		}
+		must.Say(t, checkTimestamps(append(stamps, stamps[17])), "timestamp 500000: the same token twice")
 	})
 	t.Run("commitments", func(t *testing.T) {
 		r := &Record{}
@@ -551,8 +493,6 @@ func TestFloods(t *testing.T) {
 		must.Want(t, checkApart(m, r.Payload.SealedApart, rules[ModelOutput]), nil)
 		must.Want(t, r.CheckDisclosures(), nil)
 		r.Disclosures[19_999].Value = []byte("2")
-		if err := r.CheckDisclosures(); err == nil {
-			t.Error("the one false value was not detected")
-		}
+		must.Say(t, r.CheckDisclosures(), "", "the one false value was not detected")
 	})
 }

@@ -77,9 +77,8 @@ func TestCanonical(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			form := must.Get(Canonical([]byte(test.doc)))(t)
 			must.Equal(t, string(form), test.form)
-			if again, err := Canonical(form); err != nil || !bytes.Equal(again, form) {
-				t.Errorf("form of the form is %s, %v", again, err)
-			}
+			again, err := Canonical(form)
+			must.Hold(t, err == nil && bytes.Equal(again, form), "form of the form is %s, %v", again, err)
 		})
 	}
 }
@@ -97,9 +96,8 @@ func TestCanonicalOfRFC(t *testing.T) {
 		"2c31652b33302c342e352c302e3030322c31652d32375d2c22737472696e67223a22e282ac245c75303030665c6e41274" +
 		"25c225c5c5c5c5c222f227d"
 	got := must.Get(Canonical([]byte(strings.Replace(doc, "NUMBER", "333333333.3333333", 1))))(t)
-	if want, _ := hex.DecodeString(form); !bytes.Equal(got, want) {
-		t.Errorf("form is %s\nwant    %s", got, want)
-	}
+	want, _ := hex.DecodeString(form)
+	must.Hold(t, bytes.Equal(got, want), "form is %s\nwant    %s", got, want)
 	_, err := Canonical([]byte(strings.Replace(doc, "NUMBER", "333333333.33333329", 1)))
 	wantSyntax(t, err, "/numbers/0", 16, "cannot hold exactly: 333333333.33333329 would become 333333333.3333333")
 }
@@ -163,9 +161,7 @@ func TestCanonicalRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Canonical([]byte(test.doc))
 			wantSyntax(t, err, test.pointer, test.offset, test.reason)
-			if len(err.Error()) > 1200 {
-				t.Errorf("the error is %d bytes long", len(err.Error()))
-			}
+			must.Hold(t, len(err.Error()) <= 1200, "the error is %d bytes long", len(err.Error()))
 		})
 	}
 }
@@ -173,13 +169,9 @@ func TestCanonicalRefused(t *testing.T) {
 func wantSyntax(t testing.TB, err error, pointer string, offset int64, reason string) {
 	t.Helper()
 	var syntax *SyntaxError
-	if !errors.As(err, &syntax) {
-		t.Fatalf("error is %v, want a SyntaxError", err)
-	}
-	if syntax.Pointer != pointer || syntax.Offset != offset || !strings.Contains(syntax.Reason, reason) {
-		t.Errorf("refused at %q, byte %d: %s\nwant       at %q, byte %d: … %s …",
-			syntax.Pointer, syntax.Offset, syntax.Reason, pointer, offset, reason)
-	}
+	must.Need(t, errors.As(err, &syntax), "error is %v, want a SyntaxError", err)
+	must.Hold(t, syntax.Pointer == pointer && syntax.Offset == offset && strings.Contains(syntax.Reason, reason),
+		"refused at %q, byte %d: %s\nwant       at %q, byte %d: … %s …", syntax.Pointer, syntax.Offset, syntax.Reason, pointer, offset, reason)
 }
 
 // TestCanonicalHuge gives documents on which a careless parser works for minutes or runs out of stack or memory.
@@ -201,19 +193,14 @@ func TestCanonicalHuge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			form, err := Canonical([]byte(doc))
-			if err == nil {
-				t.Fatalf("accepted, with a form of %d bytes", len(form))
-			}
-			if len(err.Error()) > 1000 {
-				t.Errorf("the error is %d bytes long", len(err.Error()))
-			}
+			must.Need(t, err != nil, "accepted, with a form of %d bytes", len(form))
+			must.Hold(t, len(err.Error()) <= 1000, "the error is %d bytes long", len(err.Error()))
 			t.Log(time.Since(start), err)
 		})
 	}
 	longest := `"` + strings.Repeat("a", MaxDocument-2) + `"`
-	if form, err := Canonical([]byte(longest)); err != nil || len(form) != MaxDocument {
-		t.Errorf("a document of exactly MaxDocument: %d bytes, %v", len(form), err)
-	}
+	form, err := Canonical([]byte(longest))
+	must.Hold(t, err == nil && len(form) == MaxDocument, "a document of exactly MaxDocument: %d bytes, %v", len(form), err)
 }
 
 // TestCanonicalAgrees compares Canonical with another implementation of RFC 8785 on random documents.
@@ -222,16 +209,10 @@ func TestCanonicalAgrees(t *testing.T) {
 	for range 5000 {
 		doc := randomValue(random, 4)
 		got, err := Canonical([]byte(doc))
-		if err != nil {
-			t.Fatalf("%s: %v", doc, err)
-		}
+		must.Need(t, err == nil, "%s: %v", doc, err)
 		want, err := jcs.Transform([]byte("[" + doc + "]")) // Transform accepts no scalar
-		if err != nil {
-			t.Fatalf("%s: %v", doc, err)
-		}
-		if string(want) != "["+string(got)+"]" {
-			t.Fatalf("%s\nform is %s\nwant    %s", doc, got, want)
-		}
+		must.Need(t, err == nil, "%s: %v", doc, err)
+		must.Need(t, string(want) == "["+string(got)+"]", "%s\nform is %s\nwant    %s", doc, got, want)
 	}
 }
 
@@ -293,9 +274,7 @@ func TestDroppedMembers(t *testing.T) {
 			continue
 		}
 		opens = append(opens, pointer)
-		if err := check(t, opened); err != nil {
-			t.Errorf("without %s: %v", pointer, err)
-		}
+		must.Want(t, check(t, opened), nil, "without", pointer)
 	}
 	slices.Sort(opens)
 	want := []string{"/certificates", "/disclosures", "/log", "/log/checkpoint"}
@@ -381,12 +360,8 @@ func TestSecondForms(t *testing.T) {
 		"null log":               strings.Replace(strings.Replace(file, `"log":{`, `"log":null,"x":{`, 1), `"x":{`, `"log":{`, 1),
 		"payload as a string":    strings.Replace(file, `"payload":{`, `"payload":"x","payloa":{`, 1),
 	} {
-		if other == file {
-			t.Errorf("%s: the change does not apply to the file", name)
-		}
-		if _, err := Open([]byte(other)); err == nil {
-			t.Errorf("%s: it opens", name)
-		}
+		must.Hold(t, other != file, "%s: the change does not apply to the file", name)
+		must.Refuse(t, "", name)(Open([]byte(other)))
 	}
 }
 
@@ -441,17 +416,11 @@ func TestParts(t *testing.T) {
 			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log,
 				Disclosures: r.Disclosures, Certificates: r.Certificates}
 			file := must.Get(jsonform.Encode(&form))(t)
-			if _, err := Open(append(file, '\n')); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("opening: error is %v, want … %s …", err, test.want)
-			}
-			if _, err := r.Marshal(); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("marshalling: error is %v, want … %s …", err, test.want)
-			}
+			must.Refuse(t, test.want, "opening: error is")(Open(append(file, '\n')))
+			must.Refuse(t, test.want, "marshalling: error is")(r.Marshal())
 		})
 	}
-	if _, err := new(Record).Marshal(); err == nil {
-		t.Error("Marshal wrote an empty record")
-	}
+	must.Refuse(t, "", "Marshal wrote an empty record")(new(Record).Marshal())
 }
 
 // anchorBy is an anchor of so many tokens.

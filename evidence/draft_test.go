@@ -36,15 +36,11 @@ func TestSealRefuses(t *testing.T) {
 	} {
 		draft := must.Get(ParseDraft([]byte(test.doc)))(t)
 		r, err := draft.Seal(test.s)
-		if r != nil {
-			t.Errorf("%s: Seal returned a record with the error", name)
-		}
+		must.Hold(t, r == nil, "%s: Seal returned a record with the error", name)
 		t.Run(name, func(t *testing.T) { wantField(t, err, test.field) })
 	}
 	draft, _ := ParseDraft([]byte(testPayload))
-	if _, err := draft.Seal(Sealing{RecordID: testID}); err == nil {
-		t.Error("sealed without a signer")
-	}
+	must.Refuse(t, "", "sealed without a signer")(draft.Seal(Sealing{RecordID: testID}))
 }
 
 // TestSealKeepsTheDraft seals one draft twice. The first sealing must not change the draft.
@@ -75,36 +71,29 @@ func TestActorAndRole(t *testing.T) {
 		if action == HumanReview {
 			actor = "user@example.com"
 		}
-		if r.Payload.Actor() != actor || r.Payload.Role() != row.role || !r.Payload.Time().Equal(testTime) {
-			t.Errorf("%s: %s, %s, %s", action, r.Payload.Actor(), r.Payload.Role(), r.Payload.Time())
-		}
-		if role, known := RoleOf(action); !known || !slices.Contains(Roles(), role) {
-			t.Errorf("%s: role %q, %t", action, role, known)
-		}
+		must.Hold(t, r.Payload.Actor() == actor && r.Payload.Role() == row.role && r.Payload.Time().Equal(testTime),
+			"%s: %s, %s, %s", action, r.Payload.Actor(), r.Payload.Role(), r.Payload.Time())
+		role, known := RoleOf(action)
+		must.Hold(t, known && slices.Contains(Roles(), role), "%s: role %q, %t", action, role, known)
 		byOperator := row.role == RoleOperator
 		inTrial := !slices.Contains([]Role{RoleAgent, RoleReviewer, RoleRecorder}, row.role) && !byOperator
-		if action.InTrial() != inTrial || action.ByOperator() != byOperator {
-			t.Errorf("%s: in a trial is %t, by the operator is %t", action, action.InTrial(), action.ByOperator())
-		}
+		must.Hold(t, action.InTrial() == inTrial && action.ByOperator() == byOperator,
+			"%s: in a trial is %t, by the operator is %t", action, action.InTrial(), action.ByOperator())
 	}
-	if _, known := RoleOf("verdict"); known {
-		t.Error("an unknown action type has a role")
-	}
+	_, known := RoleOf("verdict")
+	must.Hold(t, !known, "an unknown action type has a role")
 }
 
 // TestSealTooLong seals a draft of the maximum length. The members that Seal fills in make it too long.
 func TestSealTooLong(t *testing.T) {
 	longest := strings.Replace(testPayload, `"p"`, `"`+strings.Repeat("p", MaxDocument-len(testPayload)+1)+`"`, 1)
 	draft, err := ParseDraft([]byte(longest))
-	if err != nil || len(longest) != MaxDocument {
-		t.Fatal(len(longest), err)
-	}
+	must.Need(t, err == nil && len(longest) == MaxDocument, "%v %v", len(longest), err)
 	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 	wantSyntax(t, err, "", MaxDocument, "longer than 33554432 bytes")
 	r := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
-	if opened, err := Open(marshalRecord(t, r)); err != nil || opened.CheckDisclosures() != nil {
-		t.Errorf("sealed apart, it does not open: %v", err)
-	}
+	opened, err := Open(marshalRecord(t, r))
+	must.Hold(t, err == nil && opened.CheckDisclosures() == nil, "sealed apart, it does not open: %v", err)
 }
 
 // TestTooManySigners checks the limit on signatures. It bounds the work of a verifier.
@@ -114,9 +103,8 @@ func TestTooManySigners(t *testing.T) {
 	var infos []SignerInfo
 	for i := range maxSigners + 1 {
 		m["signers"] = marshal(infos)
-		if _, err := ParsePayload(m.canonical()); (err == nil) != (i > 0) {
-			t.Errorf("%d signers: %v", i, err)
-		}
+		_, err := ParsePayload(m.canonical())
+		must.Hold(t, (err == nil) == (i > 0), "%d signers: %v", i, err)
 		infos = append(infos, SignerInfo{Algorithm: ES256, KeyID: DigestOf([]byte{byte(i)})})
 	}
 	m["signers"] = marshal(infos)
@@ -133,12 +121,8 @@ func TestPrepare(t *testing.T) {
 	how.Signers = []Signer{signer}
 	r := must.Get(draft.Seal(how))(t)
 	must.Equal(t, string(prepared), string(r.Canonical()))
-	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, how); err == nil {
-		t.Error("Prepare accepted signers that sign in this process")
-	}
-	if _, err := draft.Prepare(nil, Sealing{RecordID: how.RecordID}); err == nil {
-		t.Error("Prepare accepted a payload without signers")
-	}
+	must.Refuse(t, "", "Prepare accepted signers that sign in this process")(draft.Prepare([]SignerInfo{signer.Info()}, how))
+	must.Refuse(t, "", "Prepare accepted a payload without signers")(draft.Prepare(nil, Sealing{RecordID: how.RecordID}))
 	for _, apart := range []*Draft{draft.SealingApart("/prompt"), draft.SealingProvable(map[string]property.Kind{"/prompt": property.Text})} {
 		if _, err := apart.Prepare([]SignerInfo{signer.Info()}, Sealing{RecordID: how.RecordID}); err == nil {
 			t.Errorf("Prepare accepted %v, although it returns no disclosures", apart.Apart())
@@ -153,17 +137,13 @@ func TestNormalSignature(t *testing.T) {
 	for range 16 {
 		given := must.Get(ecdsa.SignASN1(rand.Reader, private, digest[:]))(t)
 		normal := must.Get(NormalSignature(ES256, given))(t)
-		if err := sigkey.StrictECDSA(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
-			t.Errorf("%x became %x: %v", given, normal, err)
-		}
+		err := sigkey.StrictECDSA(normal)
+		must.Hold(t, err == nil && ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal), "%x became %x: %v", given, normal, err)
 	}
-	if _, err := NormalSignature(ES256, []byte{1}); err == nil {
-		t.Error("no DER")
-	}
+	must.Refuse(t, "", "no DER")(NormalSignature(ES256, []byte{1}))
 	for _, algorithm := range []Algorithm{RS256, Ed25519, MLDSA65} {
-		if got, err := NormalSignature(algorithm, []byte{1}); err != nil || len(got) != 1 {
-			t.Errorf("%s: %x, %v", algorithm, got, err)
-		}
+		got, err := NormalSignature(algorithm, []byte{1})
+		must.Hold(t, err == nil && len(got) == 1, "%s: %x, %v", algorithm, got, err)
 	}
 }
 
@@ -176,15 +156,10 @@ func TestNewDraftIsItsDocument(t *testing.T) {
 		doc := must.Get(json.Marshal(p))(t)
 		parsed, errParsed := ParseDraft(doc)
 		made, errMade := NewDraft(p)
-		if errParsed != nil || errMade != nil {
-			t.Fatalf("%.20s: %v, %v", text, errParsed, errMade)
-		}
-		if !bytes.Equal(parsed.members.canonical(), made.members.canonical()) {
-			t.Errorf("%.20s: %.300s\nand its document: %.300s", text, made.members.canonical(), parsed.members.canonical())
-		}
-		if n := len(made.members.canonical()); n != made.members.size() {
-			t.Errorf("%.20s: %d bytes, and the size is %d", text, n, made.members.size())
-		}
+		must.Need(t, errParsed == nil && errMade == nil, "%.20s: %v, %v", text, errParsed, errMade)
+		must.Hold(t, bytes.Equal(parsed.members.canonical(), made.members.canonical()),
+			"%.20s: %.300s\nand its document: %.300s", text, made.members.canonical(), parsed.members.canonical())
+		must.Equal(t, len(made.members.canonical()), made.members.size(), text)
 	}
 }
 
@@ -193,7 +168,6 @@ func TestNewDraftOfTooLongTexts(t *testing.T) {
 	long := jsontext.Value(`"` + strings.Repeat("a", MaxDocument/2) + `"`)
 	_, err := NewDraft(Payload{ActionType: ModelOutput, AgentID: "a", RequestID: "r", Timestamp: "2026-01-31T16:15:00.000Z", Model: "m", ModelVersion: "1", Parameters: jsontext.Value("{}"),
 		Prompt: long, Response: long})
-	if _, is := errors.AsType[*SyntaxError](err); !is || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("%v", err)
-	}
+	_, is := errors.AsType[*SyntaxError](err)
+	must.Hold(t, is && strings.Contains(err.Error(), "longer than"), "%v", err)
 }

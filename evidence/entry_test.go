@@ -18,26 +18,19 @@ import (
 func TestLogEntry(t *testing.T) {
 	r := richRecord(t)
 	entry := r.LogEntry(LogCounts{ChainSeq: 3})
-	if form, err := Canonical(entry); err != nil || !bytes.Equal(form, entry) {
-		t.Errorf("the entry %s is not canonical: %v", entry, err)
-	}
+	form, err := Canonical(entry)
+	must.Hold(t, err == nil && bytes.Equal(form, entry), "the entry %s is not canonical: %v", entry, err)
 	subject := SubjectTag(RoleAgent, "a")
 	for _, counts := range []LogCounts{{}, {ChainSeq: 4}, {ChainSeq: 3, CaseSeq: 1}, {ChainSeq: 3, ActorSeq: 1}, {ChainSeq: 3, ActorSeq: 1, Subject: subject, SubjectSeq: 1}} {
-		if bytes.Equal(r.LogEntry(counts), entry) {
-			t.Errorf("the entry does not cover the counts %+v", counts)
-		}
+		must.Hold(t, !bytes.Equal(r.LogEntry(counts), entry), "the entry does not cover the counts %+v", counts)
 	}
 	bare := must.Get(OpenParts(r.Canonical(), r.Signatures, nil))(t)
-	if !bytes.Equal(bare.LogEntry(LogCounts{ChainSeq: 3}), entry) {
-		t.Error("the entry changes with time stamps, log proof, disclosures or certificates")
-	}
+	must.Hold(t, bytes.Equal(bare.LogEntry(LogCounts{ChainSeq: 3}), entry), "the entry changes with time stamps, log proof, disclosures or certificates")
 	for i := range r.Signatures {
 		other := slices.Clone(r.Signatures)
 		other[i] = flipped(other[i], 0)
 		changed := must.Get(OpenParts(r.Canonical(), other, nil))(t)
-		if bytes.Equal(changed.LogEntry(LogCounts{ChainSeq: 3}), entry) {
-			t.Errorf("the entry does not cover signature %d", i)
-		}
+		must.Hold(t, !bytes.Equal(changed.LogEntry(LogCounts{ChainSeq: 3}), entry), "the entry does not cover signature %d", i)
 	}
 }
 
@@ -46,25 +39,17 @@ func TestLogEntry(t *testing.T) {
 func TestLogEntryTags(t *testing.T) {
 	entry := func(doc string) string { return string(seal(t, doc, nil).LogEntry(LogCounts{ChainSeq: 3})) }
 	plain := entry(testPayload)
-	if strings.Contains(plain, `"chain"`) || strings.Contains(plain, `"case"`) {
-		t.Errorf("an act outside any chain has the entry %s", plain)
-	}
+	must.Hold(t, !strings.Contains(plain, `"chain"`) && !strings.Contains(plain, `"case"`), "an act outside any chain has the entry %s", plain)
 	required := strings.Fields(table[Submission].required)
 	first := entry(document(Submission, required...))
 	again := entry(strings.Replace(document(Submission, required...), sample["response"], `{}`, 1))
 	chain := `"chain":"` + DigestOf([]byte("jurat/chain/v1\x00chain")).String() + `"`
 	evidenceTag := `"case":"` + DigestOf([]byte("jurat/case/v1\x00"+someDigest)).String() + `"`
 	for _, text := range []string{first, again} {
-		if !strings.Contains(text, chain) || !strings.Contains(text, evidenceTag) {
-			t.Errorf("entry %s lacks %s or %s", text, chain, evidenceTag)
-		}
-		if strings.Contains(text, someDigest) {
-			t.Error("the entry contains the case")
-		}
+		must.Hold(t, strings.Contains(text, chain) && strings.Contains(text, evidenceTag), "entry %s lacks %s or %s", text, chain, evidenceTag)
+		must.Hold(t, !strings.Contains(text, someDigest), "the entry contains the case")
 	}
-	if first == again {
-		t.Error("two acts have the same entry")
-	}
+	must.Hold(t, first != again, "two acts have the same entry")
 }
 
 // TestActorTags checks that an entry has the tag of its actor if and only if it has the actor's count, that a role is
@@ -82,9 +67,7 @@ func TestActorTags(t *testing.T) {
 	}
 	subject := SubjectTag(RoleClerk, "b")
 	e = string(r.LogEntry(LogCounts{ActorSeq: 7, ChainSeq: 3, Subject: subject, SubjectSeq: 2}))
-	if !strings.HasSuffix(e, `],"subject":"`+subject.String()+`","subject_seq":2}`) {
-		t.Errorf("entry %s", e)
-	}
+	must.Hold(t, strings.HasSuffix(e, `],"subject":"`+subject.String()+`","subject_seq":2}`), "entry %s", e)
 }
 
 // TestCountsInFiles checks that a record's file carries all counts in canonical order, and is refused with one of them alone.
@@ -93,14 +76,11 @@ func TestCountsInFiles(t *testing.T) {
 	r.Log = &LogProof{ActorSeq: 5, Subject: SubjectTag(RoleAgent, "a"), SubjectSeq: 2, Index: 9, Proof: [][]byte{bytes.Repeat([]byte{1}, 32)}}
 	file := must.Get(r.Marshal())(t)
 	back, err := Open(file)
-	if err != nil || back.Log.Counts() != r.Log.Counts() || back.Log.Index != 9 {
-		t.Fatalf("%s: %+v, %v", file, back, err)
-	}
+	must.Need(t, err == nil && back.Log.Counts() == r.Log.Counts() && back.Log.Index == 9, "%s: %+v, %v", file, back, err)
 	for _, part := range []string{`"actor_seq":5,`, `"subject":"` + r.Log.Subject.String() + `",`, `,"subject_seq":2`} {
 		cut := bytes.Replace(file, []byte(part), nil, 1)
-		if _, err := Open(cut); len(cut) == len(file) || err == nil || !strings.Contains(err.Error(), "log: the counts are not those") {
-			t.Errorf("without %s: %v", part, err)
-		}
+		_, err := Open(cut)
+		must.Hold(t, len(cut) != len(file) && err != nil && strings.Contains(err.Error(), "log: the counts are not those"), "without %s: %v", part, err)
 	}
 }
 
@@ -111,9 +91,8 @@ func TestLogCounts(t *testing.T) {
 	for _, counts := range []LogCounts{{}, {ChainSeq: 1}, {ChainSeq: 2}, {CaseSeq: 1}, {CaseSeq: 1, ChainSeq: 1}, {ActorSeq: 1}, {ActorSeq: 2},
 		{ActorSeq: 1, Subject: tag, SubjectSeq: 1}, {ActorSeq: 1, Subject: tag, SubjectSeq: 2}, {ActorSeq: 1, Subject: ActorTag(RoleAgent, "b"), SubjectSeq: 1}} {
 		entry := r.LogEntry(counts)
-		if form, err := Canonical(entry); err != nil || !bytes.Equal(form, entry) {
-			t.Errorf("the entry %s is not canonical: %v", entry, err)
-		}
+		form, err := Canonical(entry)
+		must.Hold(t, err == nil && bytes.Equal(form, entry), "the entry %s is not canonical: %v", entry, err)
 		seen[string(entry)] = true
 	}
 	must.Equal(t, len(seen), 10)
@@ -153,18 +132,15 @@ func TestLogCounts(t *testing.T) {
 		{LogCounts{ActorSeq: 1, ChainSeq: 1, Subject: tag, SubjectSeq: -1}, judgment, false},
 		{LogCounts{ActorSeq: 1, ChainSeq: 1, Subject: tag, SubjectSeq: maxExact + 1}, judgment, false},
 	} {
-		if got := test.counts.Fit(test.payload); got != test.want {
-			t.Errorf("%+v fits %s in chain %q: %t", test.counts, test.payload.ActionType, test.payload.ChainID, got)
-		}
+		must.Equal(t, test.counts.Fit(test.payload), test.want, test.counts, "fits", test.payload.ActionType, "in chain", test.payload.ChainID)
 	}
 }
 
 func TestEntryRefused(t *testing.T) {
 	r := richRecord(t)
 	right := r.LogEntry(LogCounts{ChainSeq: 3})
-	if e, err := ParseEntry(right); err != nil || e.Payload != r.Digest || e.Chain != ChainTag(r.Payload.ChainID) {
-		t.Fatalf("%s: %+v, %v", right, e, err)
-	}
+	e, err := ParseEntry(right)
+	must.Need(t, err == nil && e.Payload == r.Digest && e.Chain == ChainTag(r.Payload.ChainID), "%s: %+v, %v", right, e, err)
 	digest := DigestOf(nil).String()
 	for name, doc := range map[string]string{
 		"nothing":                    "",
@@ -196,9 +172,8 @@ func TestEntryRefused(t *testing.T) {
 		"something behind":           string(right) + " ",
 		"too long":                   strings.Repeat(" ", MaxEntry+1),
 	} {
-		if e, err := ParseEntry([]byte(doc)); err == nil || e != nil {
-			t.Errorf("%s: %+v, %v", name, e, err)
-		}
+		e, err := ParseEntry([]byte(doc))
+		must.Hold(t, err != nil && e == nil, "%s: %+v, %v", name, e, err)
 	}
 }
 
@@ -213,9 +188,8 @@ func FuzzParseEntry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := marshal(e); !bytes.Equal(again, doc) {
-			t.Fatalf("%q parses and marshals to %q", doc, again)
-		}
+		again := marshal(e)
+		must.Need(t, bytes.Equal(again, doc), "%q parses and marshals to %q", doc, again)
 	})
 }
 
@@ -223,35 +197,26 @@ func TestDigestHasOneForm(t *testing.T) {
 	d := DigestOf(nil)
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	must.Equal(t, d.String(), empty)
-	if again, err := ParseDigest(empty); err != nil || again != d {
-		t.Errorf("parsed to %s, %v", again, err)
-	}
+	must.Give(ParseDigest(empty))(t, d, "parsed to")
 	digits := hex.EncodeToString(d[:])
 	for _, text := range []string{"", digits, "sha256:", "SHA256:" + digits, strings.ToUpper(empty), "sha256:" + strings.ToUpper(digits),
 		empty + "0", empty[:len(empty)-1], " " + empty, empty + "\n", "sha512:" + digits, "sha256:0x" + digits[2:], "sha256-" + digits,
 		"sha256:" + strings.Repeat("g", 64), "sha256:" + strings.Repeat("١", 32)} {
-		if _, err := ParseDigest(text); err == nil {
-			t.Errorf("%q: accepted", text)
-		}
+		must.Refuse(t, "", text)(ParseDigest(text))
 	}
 }
 
 func TestRecordID(t *testing.T) {
 	id, err := NewRecordID(testTime, new(counter))
-	if err != nil || id != "019c14d6-13a0-7607-8809-0a0b0c0d0e0f" {
-		t.Errorf("id is %s, %v", id, err)
-	}
+	must.Hold(t, err == nil && id == "019c14d6-13a0-7607-8809-0a0b0c0d0e0f", "id is %s, %v", id, err)
 	for i, last := 0, ""; i < 1000; i++ {
 		id, err := NewRecordID(testTime.Add(time.Duration(i)*time.Millisecond), nil)
-		if err != nil || CheckRecordID(id) != nil || id <= last {
-			t.Fatalf("%s after %s: %v", id, last, err)
-		}
+		must.Need(t, err == nil && CheckRecordID(id) == nil && id > last, "%s after %s: %v", id, last, err)
 		last = id
 	}
 	for _, never := range []time.Time{{}, time.UnixMilli(-1), time.UnixMilli(1 << 48)} {
-		if id, err := NewRecordID(never, nil); err == nil {
-			t.Errorf("%s: id is %s", never, id)
-		}
+		id, err := NewRecordID(never, nil)
+		must.Hold(t, err != nil, "%s: id is %s", never, id)
 	}
 	must.Fail(t, io.ErrUnexpectedEOF)(NewRecordID(testTime, strings.NewReader("short")))
 }

@@ -43,9 +43,7 @@ func testKey(t testing.TB, algorithm Algorithm) crypto.Signer {
 	t.Helper()
 	file := readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm]))
 	block, _ := pem.Decode(file)
-	if block == nil {
-		t.Fatalf("the key for %s is not PEM", algorithm)
-	}
+	must.Need(t, block != nil, "the key for %s is not PEM", algorithm)
 	return must.Get(ParsePrivateKey(block.Bytes))(t)
 }
 
@@ -89,9 +87,7 @@ func marshalRecord(t testing.TB, r *Record) []byte {
 func wantField(t testing.TB, err error, field string) {
 	t.Helper()
 	var wrong *FieldError
-	if !errors.As(err, &wrong) || wrong.Field != field {
-		t.Errorf("error is %v, want a FieldError about %q", err, field)
-	}
+	must.Hold(t, errors.As(err, &wrong) && wrong.Field == field, "error is %v, want a FieldError about %q", err, field)
 }
 
 // TestFormatDocument compares the table of action types in docs/format.md with the rules, and its members with those of
@@ -110,17 +106,13 @@ func TestFormatDocument(t *testing.T) {
 			actions = append(actions, action)
 			r := rules[action]
 			want := [][]string{{string(r.role)}, r.required, r.filled, r.optional, r.apart}
-			if diff := cmp.Diff(want, got, cmp.Transformer("empty", func(list []string) string { return strings.Join(list, " ") })); diff != "" {
-				t.Errorf("%s (-rules +page):\n%s", action, diff)
-			}
+			must.Equal(t, cmp.Diff(want, got, cmp.Transformer("empty", func(list []string) string { return strings.Join(list, " ") })), "", action)
 		}
 	}
 	slices.Sort(actions)
 	must.Equal(t, cmp.Diff(ActionTypes(), actions), "")
 	for name := range sample {
-		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("docs/format.md does not mention %s", name)
-		}
+		must.Hold(t, strings.Contains(page, "`"+name+"`"), "docs/format.md does not mention %s", name)
 	}
 }
 
@@ -138,9 +130,7 @@ func words(cell string) []string {
 func addFiles(f *testing.F, pattern string) {
 	f.Helper()
 	names, err := filepath.Glob(pattern)
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no seeds in %s: %v", pattern, err)
-	}
+	must.Need(f, err == nil && len(names) != 0, "no seeds in %s: %v", pattern, err)
 	for _, name := range names {
 		f.Add(readFile(f, name))
 	}
@@ -157,16 +147,12 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		before := bytes.Clone(doc)
 		form, err := Canonical(doc)
-		if !bytes.Equal(doc, before) {
-			t.Fatal("Canonical changed its input")
-		}
+		must.Need(t, bytes.Equal(doc, before), "Canonical changed its input")
 		if err != nil {
 			return
 		}
 		again, err := Canonical(form)
-		if err != nil || !bytes.Equal(again, form) {
-			t.Fatalf("the form %q has the form %q, %v", form, again, err)
-		}
+		must.Need(t, err == nil && bytes.Equal(again, form), "the form %q has the form %q, %v", form, again, err)
 	})
 }
 
@@ -198,14 +184,10 @@ func FuzzParseDraft(f *testing.F) {
 			t.Fatalf("sealed is %s\nthe struct %s, %v", r.Canonical(), again, err)
 		}
 		opened, err := Open(marshalRecord(t, r))
-		if err != nil || !bytes.Equal(opened.Canonical(), r.Canonical()) {
-			t.Fatalf("the record does not open as it was sealed: %v", err)
-		}
+		must.Need(t, err == nil && bytes.Equal(opened.Canonical(), r.Canonical()), "the record does not open as it was sealed: %v", err)
 		sealed := must.Get(membersOf(r.Canonical()))(t)
 		for name, value := range draft.members {
-			if !bytes.Equal(sealed[name], value) {
-				t.Fatalf("%s was %s and is %s", name, value, sealed[name])
-			}
+			must.Need(t, bytes.Equal(sealed[name], value), "%s was %s and is %s", name, value, sealed[name])
 		}
 	})
 }
@@ -219,12 +201,10 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := marshalRecord(t, r); !bytes.Equal(again, file) {
-			t.Fatalf("%q opens and marshals to %q", file, again)
-		}
-		if form, err := canonicalOf(file); err == nil && form != string(file) {
-			t.Fatalf("%q opens, but is not canonical", file)
-		}
+		again := marshalRecord(t, r)
+		must.Need(t, bytes.Equal(again, file), "%q opens and marshals to %q", file, again)
+		form, err := canonicalOf(file)
+		must.Need(t, err != nil || form == string(file), "%q opens, but is not canonical", file)
 		r.CheckDisclosures() // must not panic on any signature
 		r.LogEntry(LogCounts{})
 	})
@@ -240,9 +220,8 @@ func FuzzParseBundle(f *testing.F) {
 			_ = err.Error()
 			return
 		}
-		if again := marshalBundle(t, b); !bytes.Equal(again, file) {
-			t.Fatalf("%q parses and marshals to %q", file, again)
-		}
+		again := marshalBundle(t, b)
+		must.Need(t, bytes.Equal(again, file), "%q parses and marshals to %q", file, again)
 	})
 }
 
@@ -258,18 +237,14 @@ func FuzzCheckSignature(f *testing.F) {
 	digest := sha256.Sum256(payload)
 	f.Fuzz(func(t *testing.T, signature []byte) {
 		err := CheckSignature(key.Public(), signer.Info(), payload, signature)
-		if err == nil && !bytes.Equal(signature, right) {
-			t.Fatalf("%x: a second signature", signature)
-		}
+		must.Need(t, err != nil || bytes.Equal(signature, right), "%x: a second signature", signature)
 		if sigkey.StrictECDSA(signature) != nil {
 			return
 		}
-		if (err == nil) != ecdsa.VerifyASN1(key.Public().(*ecdsa.PublicKey), digest[:], signature) {
-			t.Fatalf("%x: the encoding is strict, but the library disagrees: %v", signature, err)
-		}
-		if again, err := sigkey.LowS(signature); err != nil || !bytes.Equal(again, signature) {
-			t.Fatalf("%x: in other words %x, %v", signature, again, err)
-		}
+		must.Need(t, (err == nil) == ecdsa.VerifyASN1(key.Public().(*ecdsa.PublicKey), digest[:], signature),
+			"%x: the encoding is strict, but the library disagrees: %v", signature, err)
+		again, err := sigkey.LowS(signature)
+		must.Need(t, err == nil && bytes.Equal(again, signature), "%x: in other words %x, %v", signature, again, err)
 	})
 }
 
@@ -284,13 +259,9 @@ func TestSealedApart(t *testing.T) {
 	}
 	must.Equal(t, cmp.Diff([]string{"/metadata/a~1b 1", `/metadata/m~0n {"deep":[2]}`, `/prompt "p\n"`, `/tools_used ["t"]`}, values), "")
 	for _, secret := range []string{`"p\n"`, `"deep"`, `["t"]`} {
-		if strings.Contains(string(r.Canonical()), secret) {
-			t.Errorf("the payload still contains %s", secret)
-		}
+		must.Hold(t, !strings.Contains(string(r.Canonical()), secret), "the payload still contains %s", secret)
 	}
-	if !strings.Contains(string(r.Canonical()), `"plain":"x","é":"y"`) {
-		t.Error("the payload has lost other metadata")
-	}
+	must.Hold(t, strings.Contains(string(r.Canonical()), `"plain":"x","é":"y"`), "the payload has lost other metadata")
 	must.Want(t, r.CheckDisclosures(), nil)
 }
 
@@ -314,13 +285,10 @@ func TestDisclosures(t *testing.T) {
 			r := richRecord(t)
 			test.change(r)
 			err := r.CheckDisclosures()
-			if test.right != (err == nil) || (!test.right && !errors.Is(err, ErrDisclosure)) {
-				t.Errorf("error is %v", err)
-			}
+			must.Hold(t, test.right == (err == nil) && (test.right || errors.Is(err, ErrDisclosure)), "error is %v", err)
 			opened := must.Get(Open(marshalRecord(t, r)))(t)
-			if err := opened.CheckDisclosures(); test.right != (err == nil) {
-				t.Errorf("opened again, error is %v", err)
-			}
+			err = opened.CheckDisclosures()
+			must.Hold(t, test.right == (err == nil), "opened again, error is %v", err)
 		})
 	}
 }
@@ -343,9 +311,7 @@ func TestPointers(t *testing.T) {
 		return err
 	}
 	for _, pointer := range []string{"/prompt", "/context", "/response", "/tools_used", "/metadata/a~0b", "/metadata/~01", "/metadata/é"} {
-		if err := try(pointer); err != nil {
-			t.Errorf("%q: %v", pointer, err)
-		}
+		must.Want(t, try(pointer), nil, pointer)
 	}
 	for _, pointer := range []string{"", "/", "//", "prompt", "/Prompt", "/prompt/", "/prompt/x", "/metadata", "/metadata/", "/metadata/m~0n/deep",
 		"/metadata/a~b", "/metadata/a~2b", "/metadata/a~", "#/prompt", "/agent_id", "/timestamp", "/model", "/parameters",
@@ -362,9 +328,8 @@ func TestSealedApartBefore(t *testing.T) {
 	own := Disclosure{Pointer: "/prompt", Salt: make([]byte, saltSize), Value: jsontext.Value(`"p"`)}
 	doc := strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"`+own.commitment()+`","sealed_apart":["/prompt"]`, 1)
 	r := seal(t, doc, []string{"/response"})
-	if diff := cmp.Diff([]string{"/prompt", "/response"}, r.Payload.SealedApart); diff != "" {
-		t.Fatalf("sealed_apart (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff([]string{"/prompt", "/response"}, r.Payload.SealedApart)
+	must.Need(t, diff == "", "sealed_apart (-want +got):\n%s", diff)
 	r.Disclosures = append([]Disclosure{own}, r.Disclosures...)
 	must.Want(t, r.CheckDisclosures(), nil)
 	draft := must.Get(ParseDraft([]byte(doc)))(t)
@@ -377,13 +342,10 @@ func TestSealedApartBefore(t *testing.T) {
 func TestNoDataPassesForACommitment(t *testing.T) {
 	own := Disclosure{Pointer: "/prompt", Salt: make([]byte, saltSize), Value: jsontext.Value(`"p"`)}
 	r := seal(t, strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"`+own.commitment()+`"`, 1), nil)
-	if r.Payload.SealedApart != nil {
-		t.Error("a text that sealed_apart does not list is taken for a commitment")
-	}
+	must.Hold(t, r.Payload.SealedApart == nil, "a text that sealed_apart does not list is taken for a commitment")
 	r.Disclosures = []Disclosure{own}
-	if _, err := r.Marshal(); err == nil || r.CheckDisclosures() == nil {
-		t.Error("a disclosure was accepted for a text that sealed_apart does not list")
-	}
+	_, err := r.Marshal()
+	must.Hold(t, err != nil && r.CheckDisclosures() != nil, "a disclosure was accepted for a text that sealed_apart does not list")
 	digits := strings.Repeat("0", 64)
 	for _, text := range []string{`"p"`, `"sha256:` + digits + `"`, `"hmac-sha256:"`, `"hmac-sha256:` + digits + `0"`, `"hmac-sha256:` + digits[1:] + `"`,
 		`"hmac-sha256:` + strings.Repeat("A", 64) + `"`, `"hmac-sha256:` + strings.Repeat("g", 64) + `"`, `["hmac-sha256:` + digits + `"]`, `{}`} {
@@ -410,9 +372,7 @@ func TestSealedApartByType(t *testing.T) {
 			}
 			_, err := draft.SealingApart(pointer).Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Time: testTime})
 			allowed := strings.Contains(" "+row.asApart+" ", " "+name+" ")
-			if allowed != (err == nil) {
-				t.Errorf("%s, %s: error is %v", action, pointer, err)
-			}
+			must.Hold(t, allowed == (err == nil), "%s, %s: error is %v", action, pointer, err)
 		}
 	}
 }
@@ -424,22 +384,17 @@ func TestNoSalt(t *testing.T) {
 	must.Want(t, err, io.ErrUnexpectedEOF)
 	once := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
 	twice, err := draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
-	if err != nil || string(once.Payload.Prompt) == string(twice.Payload.Prompt) {
-		t.Errorf("two commitments to one text are the same: %s, %v", once.Payload.Prompt, err)
-	}
+	must.Hold(t, err == nil && string(once.Payload.Prompt) != string(twice.Payload.Prompt),
+		"two commitments to one text are the same: %s, %v", once.Payload.Prompt, err)
 }
 
 func TestPointer(t *testing.T) {
 	for text, want := range map[string]string{"prompt": "/prompt", "/prompt": "/prompt", "metadata/user_id": "/metadata/user_id",
 		"/metadata/a~1b": "/metadata/a~1b"} {
-		if got, err := Pointer(text); got != want || err != nil {
-			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
-		}
+		must.Give(Pointer(text))(t, want, text)
 	}
 	for _, text := range []string{"", "/", "//", "a~b", "/a/b/c", "/metadata/", "/a~2"} {
-		if _, err := Pointer(text); err == nil {
-			t.Errorf("%q is accepted", text)
-		}
+		must.Refuse(t, "", text)(Pointer(text))
 	}
 }
 
@@ -453,17 +408,13 @@ func FuzzPointer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := Pointer(pointer); again != pointer || err != nil {
-			t.Errorf("%q: %q, then %q, %v", text, pointer, again, err)
-		}
+		must.Give(Pointer(pointer))(t, pointer, text)
 		name, inner, err := splitPointer(pointer)
 		want := "/" + escape.Replace(name)
 		if inner != "" {
 			want += "/" + escape.Replace(inner)
 		}
-		if err != nil || pointer != want {
-			t.Errorf("%q: %q, %v, want %q", text, pointer, err, want)
-		}
+		must.Hold(t, err == nil && pointer == want, "%q: %q, %v, want %q", text, pointer, err, want)
 	})
 }
 
@@ -481,19 +432,16 @@ func TestWithhold(t *testing.T) {
 	got := must.Get(Withhold([]*Record{first, second}, []string{"/prompt", "/prompt"}))(t)
 	want := []Withheld{{first.Payload.RecordID, "/prompt", false}, {second.Payload.RecordID, "/prompt", false}}
 	must.Equal(t, cmp.Diff(want, got), "")
-	if len(first.Disclosures) != 1 || first.Disclosures[0].Pointer != "/metadata/a" || len(second.Disclosures) != 1 {
-		t.Errorf("left: %v, %v", first.Disclosures, second.Disclosures)
-	}
+	must.Hold(t, len(first.Disclosures) == 1 && first.Disclosures[0].Pointer == "/metadata/a" && len(second.Disclosures) == 1,
+		"left: %v, %v", first.Disclosures, second.Disclosures)
 	must.Len(t, disclosures, 2)
 	must.Equal(t, disclosures[1].Pointer, "/prompt")
-	if got, err := Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
-		t.Errorf("%v, %v", got, err)
-	}
+	got, err := Withhold([]*Record{first}, []string{"/prompt"})
+	must.Hold(t, err == nil && got[0].Already, "%v, %v", got, err)
 	for _, r := range []*Record{first, second} {
 		doc := must.Get(r.Marshal())(t)
-		if again, err := Open(doc); err != nil || again.CheckDisclosures() != nil {
-			t.Errorf("%v", err)
-		}
+		again, err := Open(doc)
+		must.Hold(t, err == nil && again.CheckDisclosures() == nil, "%v", err)
 	}
 }
 
@@ -504,12 +452,8 @@ func TestWithholdRefuses(t *testing.T) {
 		"/response": "field /response: not sealed apart", "/agent_id": "not sealed apart", "/metadata": "members of it may be",
 		"/metadata/b": "not sealed apart", "/tools_used": "no such member", "/metadata/c": "no such member", "/context/x": "", "x": "not a pointer"} {
 		_, err := Withhold([]*Record{first, second}, []string{"/metadata/a", pointer})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", pointer, err, want)
-		}
-		if strings.Contains(want, "not sealed apart") && !errors.Is(err, ErrNotApart) {
-			t.Errorf("%s: %v is not ErrNotApart", pointer, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", pointer, err, want)
+		must.Hold(t, !strings.Contains(want, "not sealed apart") || errors.Is(err, ErrNotApart), "%s: %v is not ErrNotApart", pointer, err)
 	}
 	must.Len(t, first.Disclosures, 2)
 	must.Len(t, second.Disclosures, 2)
@@ -517,7 +461,6 @@ func TestWithholdRefuses(t *testing.T) {
 
 func TestApartMembers(t *testing.T) {
 	want := []string{"/changes", "/context", "/modified_response", "/prompt", "/request_body", "/response", "/response_body", "/tools_used"}
-	if got := ApartMembers(); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	got := ApartMembers()
+	must.Hold(t, slices.Equal(got, want), "%v, want %v", got, want)
 }

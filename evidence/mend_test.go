@@ -78,28 +78,18 @@ func spelled(value any, order func([]string), colon, space string) []byte {
 func TestRespelledRecord(t *testing.T) {
 	r := richRecord(t)
 	file := marshalRecord(t, r)
-	if _, mended, err := Read(file); err != nil || mended {
-		t.Errorf("the file as it was written: mended %v, %v", mended, err)
-	}
+	_, mended, err := Read(file)
+	must.Hold(t, err == nil && !mended, "the file as it was written: mended %v, %v", mended, err)
 	for name, spelling := range respelled(t, file) {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Open(spelling); err == nil {
-				t.Error("Open accepts it, but Open must be strict")
-			}
+			must.Refuse(t, "", "Open accepts it, but Open must be strict")(Open(spelling))
 			got, mended, err := Read(spelling)
-			if err != nil || !mended {
-				t.Fatalf("mended %v, %v", mended, err)
-			}
-			if again := marshalRecord(t, got); !bytes.Equal(again, file) {
-				t.Errorf("it is written as\n%s\nwant\n%s", again, file)
-			}
-			if !BeginsAsRecord(spelling[:min(len(spelling), 64)]) || BeginsAsBundle(spelling) {
-				t.Error("it is not recognised as a record by its first bytes")
-			}
+			must.Need(t, err == nil && mended, "mended %v, %v", mended, err)
+			again := marshalRecord(t, got)
+			must.Hold(t, bytes.Equal(again, file), "it is written as\n%s\nwant\n%s", again, file)
+			must.Hold(t, BeginsAsRecord(spelling[:min(len(spelling), 64)]) && !BeginsAsBundle(spelling), "it is not recognised as a record by its first bytes")
 			form, mended, err := Mend(spelling)
-			if err != nil || !mended || !bytes.Equal(form, file) {
-				t.Errorf("Mend: %v, %v", mended, err)
-			}
+			must.Hold(t, err == nil && mended && bytes.Equal(form, file), "Mend: %v, %v", mended, err)
 		})
 	}
 }
@@ -109,32 +99,22 @@ func TestRespelledBundle(t *testing.T) {
 	b := testBundle(t)
 	for name, bundle := range map[string]*Bundle{"": b, "empty, ": {}, "without checkpoint, ": unlogged(t, b)} {
 		file := marshalBundle(t, bundle)
-		if _, mended, err := ReadWholeBundle(file); err != nil || mended {
-			t.Errorf("%sthe file as it was written: mended %v, %v", name, mended, err)
-		}
+		_, mended, err := ReadWholeBundle(file)
+		must.Hold(t, err == nil && !mended, "%sthe file as it was written: mended %v, %v", name, mended, err)
 		for spelling, doc := range respelled(t, file) {
 			t.Run(name+spelling, func(t *testing.T) {
-				if _, err := ParseBundle(doc); err == nil {
-					t.Error("ParseBundle accepts it, but ParseBundle must be strict")
-				}
-				if !BeginsAsBundle(doc) || BeginsAsRecord(doc) {
-					t.Error("it is not recognised as a bundle by its first bytes")
-				}
+				must.Refuse(t, "", "ParseBundle accepts it, but ParseBundle must be strict")(ParseBundle(doc))
+				must.Hold(t, BeginsAsBundle(doc) && !BeginsAsRecord(doc), "it is not recognised as a bundle by its first bytes")
 				got, mended, err := ReadWholeBundle(doc)
-				if err != nil || !mended {
-					t.Fatalf("mended %v, %v", mended, err)
-				}
-				if again := marshalBundle(t, got); !bytes.Equal(again, file) {
-					t.Errorf("it is written as\n%s\nwant\n%s", again, file)
-				}
+				must.Need(t, err == nil && mended, "mended %v, %v", mended, err)
+				again := marshalBundle(t, got)
+				must.Hold(t, bytes.Equal(again, file), "it is written as\n%s\nwant\n%s", again, file)
 				slow, err := ReadBundle(iotest.OneByteReader(bytes.NewReader(doc)))
 				if err == nil {
 					err = drain(slow)
 				}
 				behind := bytes.Index(doc, []byte("records")) < bytes.Index(doc, []byte("checkpoint\"")) || bytes.Contains(doc, []byte(`\u0061`))
-				if err != nil && !(behind && errors.Is(err, ErrBehind)) {
-					t.Errorf("read once: %v", err)
-				}
+				must.Hold(t, err == nil || (behind && errors.Is(err, ErrBehind)), "read once: %v", err)
 			})
 		}
 	}
@@ -176,9 +156,7 @@ func TestNoOtherDocument(t *testing.T) {
 	indented := new(bytes.Buffer)
 	must.Do(t, json.Indent(indented, []byte(file), "", " "))
 	replace := func(old, with string) string {
-		if !strings.Contains(indented.String(), old) {
-			t.Fatalf("the record has no %s", old)
-		}
+		must.Need(t, strings.Contains(indented.String(), old), "the record has no %s", old)
 		return strings.Replace(indented.String(), old, with, 1)
 	}
 	for name, test := range map[string]struct{ file, want string }{
@@ -197,19 +175,14 @@ func TestNoOtherDocument(t *testing.T) {
 		"nothing":                 {"", "ends too early"},
 	} {
 		_, _, err := Read([]byte(test.file))
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error is %v, want … %s …", name, err, test.want)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), test.want), "%s: error is %v, want … %s …", name, err, test.want)
 	}
 	_, _, err := Read([]byte("\ufeff" + replace(`"parameters": {`, `"parameters": {"n": 1e400,`)))
 	var syntax *SyntaxError
-	if at := int64(strings.Index("\ufeff"+replace(`"parameters": {`, `"parameters": {"n": 1e400,`), "1e400")); !errors.As(err, &syntax) || syntax.Offset != at {
-		t.Errorf("%v, want byte %d", err, at)
-	}
+	at := int64(strings.Index("\ufeff"+replace(`"parameters": {`, `"parameters": {"n": 1e400,`), "1e400"))
+	must.Hold(t, errors.As(err, &syntax) && syntax.Offset == at, "%v, want byte %d", err, at)
 	_, _, err = Read([]byte(replace(`"timestamp": "`, `"timestamp": "x`)))
-	if err == nil {
-		t.Error("a record with an invalid time opens")
-	}
+	must.Hold(t, err != nil, "a record with an invalid time opens")
 }
 
 // TestFuzzySpelling: white space between the tokens of a bundle does not change the bundle.
@@ -242,9 +215,8 @@ func TestFuzzySpelling(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, spaced.Bytes())
 		}
-		if diff := cmp.Diff(string(file), string(marshalBundle(t, got))); diff != "" {
-			t.Fatal(diff)
-		}
+		diff := cmp.Diff(string(file), string(marshalBundle(t, got)))
+		must.Need(t, diff == "", "%v", diff)
 	}
 }
 
@@ -253,9 +225,7 @@ func TestBundleChangedMeanwhile(t *testing.T) {
 	file := marshalBundle(t, testBundle(t))
 	b := must.Get(ReadBundle(bytes.NewReader(file)))(t)
 	b.tail = []byte(`,"x":1}`)
-	if err := drain(b); err == nil || !strings.Contains(err.Error(), "changed") {
-		t.Error(err)
-	}
+	must.Say(t, drain(b), "changed")
 }
 
 // TestSpaceIsNotKept: the reader skips white space, also many MiB of it. Other text before and after the records is limited.
@@ -263,16 +233,12 @@ func TestSpaceIsNotKept(t *testing.T) {
 	file := string(marshalBundle(t, testBundle(t)))
 	many := func(text string) io.Reader { return io.LimitReader(repeated(text), MaxDocument+1<<20) }
 	b := must.Get(ReadBundle(io.MultiReader(strings.NewReader(strings.Replace(file, "}]}\n", "}]", 1)), many(" "), strings.NewReader("}"), many("\n"))))(t)
-	if err := drain(b); err == nil || !strings.Contains(err.Error(), "after the records") {
-		t.Errorf("many MiB before the brace: %v", err)
-	}
+	must.Say(t, drain(b), "after the records", "many MiB before the brace")
 	b, err := ReadBundle(io.MultiReader(many(" "), strings.NewReader(strings.Replace(file, "}]}\n", "}", 1)), many("\n"), strings.NewReader("]}"), many("\n")))
 	if err == nil {
 		err = drain(b)
 	}
-	if err != nil || !b.Mended() {
-		t.Errorf("many MiB of white space: %v", err)
-	}
+	must.Hold(t, err == nil && b.Mended(), "many MiB of white space: %v", err)
 }
 
 // repeated returns an endless reader of text.
@@ -295,14 +261,10 @@ func TestCheckEncoding(t *testing.T) {
 		_, err := ParseDraft([]byte(wide))
 		for _, err := range []error{CheckEncoding([]byte(wide)), err} {
 			var syntax *SyntaxError
-			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), "UTF-16") {
-				t.Errorf("%q: %v", wide, err)
-			}
+			must.Hold(t, errors.As(err, &syntax) && strings.Contains(err.Error(), "UTF-16"), "%q: %v", wide, err)
 		}
 	}
 	for _, other := range []string{"", "{", "{}", "\ufeff{}", "\x00\x00", "PK\x03\x04", "0\x82", "\xff\xff", "jurat\n", "\x00\n\ufeff{", "\xfe\xff{\"record", "{\x00{\""} {
-		if err := CheckEncoding([]byte(other)); err != nil {
-			t.Errorf("%q: %v", other, err)
-		}
+		must.Want(t, CheckEncoding([]byte(other)), nil, other)
 	}
 }

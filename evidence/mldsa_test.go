@@ -54,9 +54,7 @@ func TestMLDSASizes(t *testing.T) {
 		t.Errorf("%d bytes: %s…", len(der), text[:40])
 	}
 	signature, err := testSigner(t, MLDSA65).Sign([]byte("payload"))
-	if err != nil || len(signature) != 3309 {
-		t.Errorf("the signature has %d bytes, %v", len(signature), err)
-	}
+	must.Hold(t, err == nil && len(signature) == 3309, "the signature has %d bytes, %v", len(signature), err)
 }
 
 // TestMLDSAContext checks that signatures use an empty context and that the payload is not hashed first.
@@ -92,14 +90,10 @@ func TestMLDSAZeroKey(t *testing.T) {
 	info := SignerInfo{Algorithm: MLDSA65, KeyID: DigestOf(spki(t, &public))}
 	for _, payload := range []string{"I recommend it", "I advise against it"} {
 		signature := withoutKey(raw, payload)
-		if !mldsa65.Verify(&public, []byte(payload), nil, signature) {
-			t.Fatal("the library refuses the forgery by itself, so this test tests nothing")
-		}
+		must.Need(t, mldsa65.Verify(&public, []byte(payload), nil, signature), "the library refuses the forgery by itself, so this test tests nothing")
 		wantBadSignature(t, CheckSignature(&public, info, []byte(payload), signature))
 	}
-	if _, err := ParsePublicKey(spki(t, &public)); err == nil {
-		t.Error("the key is read")
-	}
+	must.Refuse(t, "", "the key is read")(ParsePublicKey(spki(t, &public)))
 }
 
 // withoutKey returns the signature with z = 0 and no hints (FIPS 204, algorithms 8, 26 and 28). Then w1 is zero, too.
@@ -124,9 +118,7 @@ func TestMLDSAPublicEncodings(t *testing.T) {
 		return sequence(sequence(element(asn1.OBJECT_IDENTIFIER, oid), parameters), element(asn1.BIT_STRING, bits))
 	}
 	oid, bits := der[8:17], append([]byte{0}, key...)
-	if !bytes.Equal(form(oid, nil, bits), der) {
-		t.Fatal("the test's own encoder does not write the correct form")
-	}
+	must.Need(t, bytes.Equal(form(oid, nil, bits), der), "the test's own encoder does not write the correct form")
 	other := bytes.Clone(oid)
 	other[8]++ // ML-DSA-87
 	for name, form := range map[string][]byte{
@@ -143,9 +135,8 @@ func TestMLDSAPublicEncodings(t *testing.T) {
 		"indefinite length":   append(append([]byte{0x30, 0x80}, der[4:]...), 0, 0),
 		"the key alone":       key,
 	} {
-		if public, err := ParsePublicKey(form); err == nil {
-			t.Errorf("%s: read as %T", name, public)
-		}
+		public, err := ParsePublicKey(form)
+		must.Hold(t, err != nil, "%s: read as %T", name, public)
 	}
 }
 
@@ -155,22 +146,16 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	private := testKey(t, MLDSA65).(*mldsa65.PrivateKey)
 	der := must.Get(MarshalPrivateKey(private))(t)
 	again, err := ParsePrivateKey(der)
-	if err != nil || !private.Equal(again) {
-		t.Fatalf("reads back as another key: %v", err)
-	}
+	must.Need(t, err == nil && private.Equal(again), "reads back as another key: %v", err)
 	for i := range der[:len(der)-sigkey.MLDSASeedSize] {
 		for bit := range 8 {
 			damaged := bytes.Clone(der)
 			damaged[i] ^= 1 << bit
-			if _, err := ParsePrivateKey(damaged); err == nil {
-				t.Errorf("read with bit %d of byte %d flipped", bit, i)
-			}
+			must.Refuse(t, "", "read with bit", bit, "of byte", i)(ParsePrivateKey(damaged))
 		}
 	}
 	for i := range der {
-		if _, err := ParsePrivateKey(der[:i]); err == nil {
-			t.Errorf("read cut off at %d", i)
-		}
+		must.Refuse(t, "", "read cut off at", i)(ParsePrivateKey(der[:i]))
 	}
 	oid := sequence(element(asn1.OBJECT_IDENTIFIER, der[9:18]))
 	form := func(inner []byte, more ...[]byte) []byte {
@@ -178,9 +163,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	}
 	tag := asn1.Tag(0).ContextSpecific()
 	seed := element(tag, private.Seed())
-	if !bytes.Equal(form(seed), der) {
-		t.Fatal("the test's own encoder does not write the correct form")
-	}
+	must.Need(t, bytes.Equal(form(seed), der), "the test's own encoder does not write the correct form")
 	expanded := element(asn1.OCTET_STRING, private.Bytes())
 	for name, form := range map[string][]byte{
 		"trailing byte":     append(bytes.Clone(der), 0),
@@ -193,15 +176,11 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 		"constructed seed":  form(element(tag.Constructed(), private.Seed())),
 		"public key inside": form(seed, element(asn1.Tag(1).ContextSpecific(), append([]byte{0}, private.Public().(*mldsa65.PublicKey).Bytes()...))),
 	} {
-		if _, err := ParsePrivateKey(form); err == nil {
-			t.Errorf("%s: read", name)
-		}
+		must.Refuse(t, "", name)(ParsePrivateKey(form))
 	}
 	var expandedKey mldsa65.PrivateKey
 	must.Do(t, expandedKey.UnmarshalBinary(private.Bytes()))
-	if _, err := MarshalPrivateKey(&expandedKey); err == nil {
-		t.Error("MarshalPrivateKey accepted a key without its seed")
-	}
+	must.Refuse(t, "", "MarshalPrivateKey accepted a key without its seed")(MarshalPrivateKey(&expandedKey))
 }
 
 // TestPrivateKeysAreReadBack checks that the keys of all algorithms marshal to the committed bytes.
@@ -209,14 +188,11 @@ func TestPrivateKeysAreReadBack(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		block, _ := pem.Decode(readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm])))
 		der, err := MarshalPrivateKey(testKey(t, algorithm))
-		if err != nil || !bytes.Equal(der, block.Bytes) {
-			t.Errorf("%s: written as %x, %v", algorithm, der, err)
-		}
+		must.Hold(t, err == nil && bytes.Equal(der, block.Bytes), "%s: written as %x, %v", algorithm, der, err)
 	}
 	for name, der := range map[string][]byte{"nothing": nil, "a public key": spki(t, testKey(t, ES256).Public()), "an ECDH key": x25519(t)} {
-		if key, err := ParsePrivateKey(der); err == nil {
-			t.Errorf("%s is read as %T", name, key)
-		}
+		key, err := ParsePrivateKey(der)
+		must.Hold(t, err != nil, "%s is read as %T", name, key)
 	}
 }
 
@@ -242,13 +218,9 @@ func TestSecondSignature(t *testing.T) {
 	keys := []crypto.PublicKey{testKey(t, ES256).Public(), testKey(t, MLDSA65).Public()}
 	file := marshalRecord(t, r)
 	opened, err := Open(file)
-	if err != nil || !bytes.Equal(marshalRecord(t, opened), file) {
-		t.Fatalf("what was opened marshals to another file: %v", err)
-	}
+	must.Need(t, err == nil && bytes.Equal(marshalRecord(t, opened), file), "what was opened marshals to another file: %v", err)
 	for i, key := range keys {
-		if err := opened.CheckSignature(i, key); err != nil {
-			t.Errorf("signature %d: %v", i, err)
-		}
+		must.Want(t, opened.CheckSignature(i, key), nil, "signature", i)
 		wantBadSignature(t, opened.CheckSignature(1-i, key))
 	}
 	must.Equal(t, opened.Imprint(), DigestOf(bytes.Join(r.Signatures, nil)))
@@ -261,9 +233,7 @@ func TestSecondSignature(t *testing.T) {
 	// names only one signer.
 	text := base64.StdEncoding.EncodeToString(r.Signatures[1])
 	stripped := strings.Replace(string(file), `,"`+text+`"`, "", 1)
-	if _, err := Open([]byte(stripped)); err == nil || !strings.Contains(err.Error(), "2 signers, the record has 1") {
-		t.Errorf("without the second signature: %v", err)
-	}
+	must.Refuse(t, "2 signers, the record has 1", "without the second signature")(Open([]byte(stripped)))
 	alone := seal(t, testPayload, nil, testSigner(t, ES256))
 	alone.Signatures = r.Signatures[:1]
 	wantBadSignature(t, alone.CheckSignature(0, keys[0]))
@@ -274,9 +244,8 @@ func TestOpaqueMLDSAIsGivenThePayload(t *testing.T) {
 	var asked []byte
 	key := recording{testKey(t, MLDSA65), &asked}
 	signer := must.Get(NewSigner(key, nil))(t)
-	if _, err := signer.Sign([]byte("payload")); err != nil || string(asked) != "payload" {
-		t.Errorf("the HSM was asked to sign %q, %v", asked, err)
-	}
+	_, err := signer.Sign([]byte("payload"))
+	must.Hold(t, err == nil && string(asked) == "payload", "the HSM was asked to sign %q, %v", asked, err)
 }
 
 type recording struct {

@@ -141,22 +141,14 @@ var bodyChanges = []observedChange{
 func TestObserved(t *testing.T) {
 	for _, change := range observedChanges {
 		value := strings.Replace(wholeObserved, change.old, change.new, 1)
-		if (value == wholeObserved) != (change.name == "whole") {
-			t.Fatalf("%s: changes nothing", change.name)
-		}
+		must.Need(t, (value == wholeObserved) == (change.name == "whole"), "%s: changes nothing", change.name)
 		if form, err := Canonical([]byte(value)); err != nil || string(form) != value {
 			t.Fatalf("%s: not canonical, so the rule would not be reached: %v", change.name, err)
 		}
 		o, err := readObserved(jsontext.Value(value))
-		if (err == nil) != change.accepted {
-			t.Errorf("%s: %v", change.name, err)
-		}
-		if err == nil && string(marshal(o)) != value {
-			t.Errorf("%s: read, and written again as %s", change.name, marshal(o))
-		}
-		if err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: an error of several lines: %v", change.name, err)
-		}
+		must.Hold(t, (err == nil) == change.accepted, "%s: %v", change.name, err)
+		must.Hold(t, err != nil || string(marshal(o)) == value, "%s: read, and written again as %s", change.name, marshal(o))
+		must.Hold(t, err == nil || !strings.Contains(err.Error(), "\n"), "%s: an error of several lines: %v", change.name, err)
 	}
 }
 
@@ -169,18 +161,15 @@ func TestObservedDropped(t *testing.T) {
 		fewer := maps.Clone(whole)
 		delete(fewer, name)
 		doc := must.Get(json.Marshal(fewer))(t)
-		if _, err := readObserved(doc); (err != nil) != slices.Contains(required, name) {
-			t.Errorf("without %s: %v", name, err)
-		}
+		_, err := readObserved(doc)
+		must.Hold(t, (err != nil) == slices.Contains(required, name), "without %s: %v", name, err)
 	}
 }
 
 func TestBodies(t *testing.T) {
 	for _, change := range bodyChanges {
 		pieces, err := ParseBody(jsontext.Value(change.new))
-		if (err == nil) != change.accepted {
-			t.Errorf("%s: %v", change.name, err)
-		}
+		must.Hold(t, (err == nil) == change.accepted, "%s: %v", change.name, err)
 		if err != nil {
 			continue
 		}
@@ -188,22 +177,17 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: written again as %s, %v", change.name, again, err)
 		}
 	}
-	if _, err := ParseBody(jsontext.Value(`{"pieces":["a",{"at":0,"from":"` + aDigest + `","length":9223372036854775807}]}`)); err == nil {
-		t.Error("lengths that overflow are read")
-	}
+	_, err := ParseBody(jsontext.Value(`{"pieces":["a",{"at":0,"from":"` + aDigest + `","length":9223372036854775807}]}`))
+	must.Hold(t, err != nil, "lengths that overflow are read")
 	many := make([]Piece, MaxPieces)
 	for i := range many {
 		many[i] = Piece{Own: []byte("a"), Length: 1}
 	}
 	must.Fail(t, nil)(FormatBody(many...))
-	if _, err := FormatBody(append(many, many[0])...); err == nil {
-		t.Error("one piece too many is written")
-	}
+	must.Refuse(t, "", "one piece too many is written")(FormatBody(append(many, many[0])...))
 	long := bytes.Repeat([]byte("a"), MaxBody)
 	must.Fail(t, nil)(FormatBody(Piece{Own: long, Length: MaxBody}))
-	if _, err := FormatBody(Piece{Own: append(long, 'a'), Length: MaxBody + 1}); err == nil {
-		t.Error("a body that is too long is written")
-	}
+	must.Refuse(t, "", "a body that is too long is written")(FormatBody(Piece{Own: append(long, 'a'), Length: MaxBody + 1}))
 }
 
 // TestVantageFitsAct: telemetry is never taken for what was seen, nor the other way round.
@@ -237,13 +221,11 @@ func TestBodyApart(t *testing.T) {
 	apart := []string{"/prompt", "/request_body", "/response", "/response_body"}
 	r := must.Get(draft.SealingApart(apart...).Seal(Sealing{Time: testTime, RecordID: testID, Signers: []Signer{testSigner(t, Ed25519)}}))(t)
 	opened := must.Get(Open(marshalRecord(t, r)))(t)
-	if value, withheld := opened.Said("/response_body", opened.Payload.ResponseBody); withheld || string(value) != sample["response_body"] {
-		t.Errorf("%s, withheld: %t", value, withheld)
-	}
+	value, withheld := opened.Said("/response_body", opened.Payload.ResponseBody)
+	must.Hold(t, !withheld && string(value) == sample["response_body"], "%s, withheld: %t", value, withheld)
 	must.Get(Withhold([]*Record{opened}, apart))(t)
-	if _, withheld := opened.Said("/request_body", opened.Payload.RequestBody); !withheld {
-		t.Error("not withheld")
-	}
+	_, withheld = opened.Said("/request_body", opened.Payload.RequestBody)
+	must.Hold(t, withheld, "not withheld")
 	must.Equal(t, opened.Payload.Observed.Request.Sealed().String(), someDigest)
 }
 
@@ -262,9 +244,7 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		again, err := FormatBody(pieces...)
-		if err != nil {
-			t.Fatalf("%s: %v", form, err)
-		}
+		must.Need(t, err == nil, "%s: %v", form, err)
 		same, err := ParseBody(again)
 		if err != nil || !slices.EqualFunc(pieces, same, func(a, b Piece) bool {
 			return bytes.Equal(a.Own, b.Own) && a.From == b.From && a.At == b.At && a.Length == b.Length
@@ -298,17 +278,12 @@ func mustSealPayable(t *testing.T) *Record {
 func TestProvable(t *testing.T) {
 	draft := payableDraft(t)
 	r := must.Get(sealPayable(t, draft.SealingProvable(payableKinds)))(t)
-	if len(r.Payload.Provable) != 2 || r.Payload.Provable[0].Kind != "decimal:2" || r.Payload.Provable[1].Pointer != "/metadata/born" {
-		t.Fatalf("%+v", r.Payload.Provable)
-	}
+	must.Need(t, len(r.Payload.Provable) == 2 && r.Payload.Provable[0].Kind == "decimal:2" && r.Payload.Provable[1].Pointer == "/metadata/born",
+		"%+v", r.Payload.Provable)
 	must.Do(t, r.CheckDisclosures())
-	if bytes.Contains(r.Canonical(), []byte("12.5")) {
-		t.Error("the value is in the payload")
-	}
+	must.Hold(t, !bytes.Contains(r.Canonical(), []byte("12.5")), "the value is in the payload")
 	again, err := Open(marshalRecord(t, r))
-	if err != nil || again.CheckDisclosures() != nil || again.Payload.Provable[0] != r.Payload.Provable[0] {
-		t.Errorf("opened again: %v", err)
-	}
+	must.Hold(t, err == nil && again.CheckDisclosures() == nil && again.Payload.Provable[0] == r.Payload.Provable[0], "opened again: %v", err)
 	for _, d := range r.Disclosures {
 		p := r.Payload.provableAt(d.Pointer)
 		want := must.Get(property.Commit(p.Kind, d.Pointer, property.Opening{Value: d.Value, Salt: [saltSize]byte(d.Salt)}))(t)
@@ -325,9 +300,8 @@ func TestNotProvable(t *testing.T) {
 	}
 	_, err := sealPayable(t, payableDraft(t).SealingProvable(map[string]property.Kind{"/metadata/none": property.Text}))
 	wantField(t, err, "/metadata/none")
-	if _, err := payableDraft(t).SealingProvable(payableKinds).Prepare([]SignerInfo{testSigner(t, Ed25519).Info()}, Sealing{RecordID: testID}); err == nil {
-		t.Error("Prepare loses what opens the commitments")
-	}
+	_, err = payableDraft(t).SealingProvable(payableKinds).Prepare([]SignerInfo{testSigner(t, Ed25519).Info()}, Sealing{RecordID: testID})
+	must.Hold(t, err != nil, "Prepare loses what opens the commitments")
 }
 
 // TestProvableMember opens payloads whose second commitments break a rule of the format.
@@ -343,9 +317,7 @@ func TestProvableMember(t *testing.T) {
 	for i := range many {
 		many[i] = Provable{Commitment: list[0].Commitment, Kind: list[0].Kind, Pointer: fmt.Sprintf("/metadata/%03d", i)}
 	}
-	if _, err := readProvable(marshal(many)); err == nil {
-		t.Error("more than 64 are read")
-	}
+	must.Refuse(t, "", "more than 64 are read")(readProvable(marshal(many)))
 	for name, wrong := range map[string]any{
 		"empty": []Provable{}, "object": list[0], "null": nil, "strings": []string{"/metadata/amount"},
 		"twice": []Provable{list[0], list[0]}, "order": []Provable{list[1], list[0]},
@@ -382,9 +354,8 @@ func TestTwoValues(t *testing.T) {
 	doc := bytes.Replace(honest.Canonical(), []byte(honest.Payload.Provable[0].Commitment), []byte(second.String()), 1)
 	r := must.Get(OpenParts(doc, honest.Signatures, nil))(t)
 	r.Disclosures = honest.Disclosures
-	if err := r.CheckDisclosures(); !errors.Is(err, ErrProvable) || errors.Is(err, ErrDisclosure) {
-		t.Errorf("%v", err)
-	}
+	err := r.CheckDisclosures()
+	must.Hold(t, errors.Is(err, ErrProvable) && !errors.Is(err, ErrDisclosure), "%v", err)
 	r.Disclosures = honest.Disclosures[1:]
 	must.Want(t, r.CheckDisclosures(), nil)
 	otherKind := bytes.Replace(honest.Canonical(), []byte(`"kind":"decimal:2"`), []byte(`"kind":"integer"`), 1) // 12.5 is not an integer
@@ -409,9 +380,8 @@ func TestProperties(t *testing.T) {
 	}
 	bundle := &Bundle{Records: []*Record{again}}
 	file := must.Get(bundle.Marshal())(t)
-	if back, err := ParseBundle(file); err != nil || len(back.Records[0].Properties) != 3 {
-		t.Errorf("in a bundle: %v", err)
-	}
+	back, err := ParseBundle(file)
+	must.Hold(t, err == nil && len(back.Records[0].Properties) == 3, "in a bundle: %v", err)
 	large, many := make([]byte, property.MaxProof), make([]PropertyProof, MaxProperties+1)
 	for i := range many {
 		many[i] = proof(`{}`, byte(i))
@@ -422,8 +392,6 @@ func TestProperties(t *testing.T) {
 		"many": many, "long together": {proof(`{"a":1}`, large...), proof(`{"a":2}`, large...), proof(`{"a":3}`, large...), proof(`{"a":4}`, large...)},
 	} {
 		r.Properties = wrong
-		if _, err := r.Marshal(); err == nil || !strings.Contains(err.Error(), "properties: ") {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Refuse(t, "properties: ", name)(r.Marshal())
 	}
 }

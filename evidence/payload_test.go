@@ -36,15 +36,12 @@ func wantKept(t *testing.T, doc string, r *Record) {
 	given, sealed := object(t, []byte(doc)), object(t, r.Canonical())
 	for _, name := range []string{"schema", "record_id", "action_type", "signers", "timestamp"} {
 		if _, there := given[name]; !there {
-			if _, there := sealed[name]; !there {
-				t.Errorf("%s was not filled in", name)
-			}
+			_, there := sealed[name]
+			must.Hold(t, there, "%s was not filled in", name)
 			delete(sealed, name)
 		}
 	}
-	if diff := cmp.Diff(given, sealed); diff != "" {
-		t.Errorf("sealing changed the payload (-given +sealed):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(given, sealed), "", "sealing changed the payload (-given +sealed)")
 }
 
 func object(t *testing.T, doc []byte) map[string]any {
@@ -136,9 +133,8 @@ const (
 )
 
 func TestRulesAreTheTable(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(table)), ActionTypes()); diff != "" {
-		t.Fatalf("action types (-table +rules):\n%s", diff)
-	}
+	diff := cmp.Diff(slices.Sorted(maps.Keys(table)), ActionTypes())
+	must.Need(t, diff == "", "action types (-table +rules):\n%s", diff)
 	words := func(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), " ") }
 	for action, row := range table {
 		r := rules[action]
@@ -147,9 +143,7 @@ func TestRulesAreTheTable(t *testing.T) {
 		for _, text := range []string{row.required, row.filled, row.optional, row.asApart} {
 			want = append(want, words(strings.Fields(text)))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-table +rules):\n%s", action, diff)
-		}
+		must.Equal(t, cmp.Diff(want, got), "", action)
 	}
 	must.Equal(t, cmp.Diff(strings.Fields(anywhere+" sealed_apart provable"), linking), "")
 	must.Equal(t, cmp.Diff(strings.Fields(filledIn), always), "")
@@ -182,9 +176,7 @@ func TestMembers(t *testing.T) {
 			for name := range sample {
 				_, err := ParseDraft([]byte(document(action, append(without(full, name), name)...)))
 				if slices.Contains(full, name) || name == "schema" || name == "record_id" {
-					if err != nil {
-						t.Errorf("with %s: %v", name, err)
-					}
+					must.Hold(t, err == nil, "with %s: %v", name, err)
 					continue
 				}
 				wantField(t, err, name)
@@ -226,9 +218,8 @@ func TestPayloadStruct(t *testing.T) {
 			t.Errorf("%s: the struct is no draft: %v", action, err)
 			continue
 		}
-		if string(again.members.canonical()) != string(r.Canonical()) {
-			t.Errorf("%s: a draft of the struct is %s\nwant %s", action, again.members.canonical(), r.Canonical())
-		}
+		must.Hold(t, string(again.members.canonical()) == string(r.Canonical()),
+			"%s: a draft of the struct is %s\nwant %s", action, again.members.canonical(), r.Canonical())
 	}
 }
 
@@ -275,9 +266,7 @@ func TestParsePayloadIsStrict(t *testing.T) {
 		"number":   strings.Replace(canonical, `"parameters":{}`, `"parameters":{"t":1.0}`, 1),
 		"line end": canonical + "\n",
 	} {
-		if _, err := ParsePayload([]byte(doc)); err == nil || !strings.Contains(err.Error(), "not in canonical form") {
-			t.Errorf("%s: error is %v", name, err)
-		}
+		must.Refuse(t, "not in canonical form", name)(ParsePayload([]byte(doc)))
 	}
 }
 
@@ -290,9 +279,7 @@ func TestTrialChainIsReserved(t *testing.T) {
 		}
 		doc := strings.Replace(document(action, required...), sample["chain_id"], `"trial-1"`, 1)
 		_, err := ParseDraft([]byte(doc))
-		if may := action.InTrial() || action == HumanReview || action == Delivery; may != (err == nil) {
-			t.Errorf("%s in the chain of a trial: %v", action, err)
-		}
+		must.Equal(t, action.InTrial() || action == HumanReview || action == Delivery, err == nil, action, "in the chain of a trial", err)
 		if err != nil {
 			wantField(t, err, "chain_id")
 		}
@@ -308,9 +295,7 @@ func TestOperatorChains(t *testing.T) {
 		doc := strings.Replace(document(action, names...), sample["chain_id"], `"operator-keys"`, 1)
 		_, err := ParseDraft([]byte(doc))
 		if action.ByOperator() {
-			if err != nil {
-				t.Errorf("%s: %v", action, err)
-			}
+			must.Hold(t, err == nil, "%s: %v", action, err)
 		} else {
 			wantField(t, err, "chain_id")
 		}
@@ -355,15 +340,11 @@ func TestMemberValues(t *testing.T) {
 				doc := must.Get(json.Marshal(base))(t)
 				_, err := ParseDraft(doc)
 				if name == "sealed_apart" && strings.HasPrefix(value, `["/prompt"`) {
-					if err == nil {
-						t.Error("accepted a prompt that is not a commitment")
-					}
+					must.Hold(t, err != nil, "accepted a prompt that is not a commitment")
 					return
 				}
 				wantField(t, err, name)
-				if name == "agent_id" && value == `1` && !strings.HasSuffix(err.Error(), "want a string, found a number") {
-					t.Error(err)
-				}
+				must.Hold(t, name != "agent_id" || value != `1` || strings.HasSuffix(err.Error(), "want a string, found a number"), "%v", err)
 			})
 		}
 	}
@@ -387,9 +368,7 @@ func TestMemberValuesAccepted(t *testing.T) {
 			doc := must.Get(json.Marshal(base))(t)
 			r := seal(t, string(doc), nil)
 			wantKept(t, string(doc), r)
-			if _, err := Open(marshalRecord(t, r)); err != nil {
-				t.Errorf("%s=%s: %v", name, value, err)
-			}
+			must.Fail(t, nil, name, "=", value)(Open(marshalRecord(t, r)))
 		}
 	}
 }

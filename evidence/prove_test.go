@@ -51,9 +51,7 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := evidence.ParseProperty(c.form, c.kind, c.text)
 		if err != nil {
-			if strings.HasPrefix(c.want, "{") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s %q: %v, want %s", c.form, c.text, err, c.want)
-			}
+			must.Hold(t, !strings.HasPrefix(c.want, "{") && strings.Contains(err.Error(), c.want), "%s %q: %v, want %s", c.form, c.text, err, c.want)
 			continue
 		}
 		want := property.Statement{Form: c.form}
@@ -62,9 +60,7 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		decode(t, c.want, &want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s %q: %s", c.form, c.text, diff)
-		}
+		must.Equal(t, cmp.Diff(want, got), "", c.form, c.text)
 	}
 }
 
@@ -80,18 +76,14 @@ func TestAdd(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		if n != evidence.MaxProperties || !cmp.Equal(before, r.Properties) {
-			t.Errorf("%d proofs: %v", n, err)
-		}
+		must.Hold(t, n == evidence.MaxProperties && cmp.Equal(before, r.Properties), "%d proofs: %v", n, err)
 		break
 	}
 	if found := verify.Record(r, verify.Options{}); len(found.Properties) != evidence.MaxProperties || found.Of(verify.Property).Status != verify.Proved {
 		t.Errorf("%d are shown; %+v", len(found.Properties), found.Of(verify.Property))
 	}
 	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, evidence.MaxProofs)}
-	if err := sealed(t, `{"n":5}`, nil).AddProof(large); err == nil || !strings.Contains(err.Error(), "verifiers check at most") {
-		t.Errorf("a proof that no verifier checks: %v", err)
-	}
+	must.Say(t, sealed(t, `{"n":5}`, nil).AddProof(large), "verifiers check at most", "a proof that no verifier checks")
 }
 
 // decode adds members to a statement.

@@ -67,9 +67,7 @@ func flipped(data []byte, i int) []byte {
 
 func wantBadSignature(t testing.TB, err error) {
 	t.Helper()
-	if !errors.Is(err, ErrSignature) {
-		t.Fatalf("error is %v, want ErrSignature", err)
-	}
+	must.Need(t, errors.Is(err, ErrSignature), "error is %v, want ErrSignature", err)
 }
 
 // TestAnotherSigner checks a valid signature against a signer entry with another key or algorithm.
@@ -105,13 +103,9 @@ func (o opaque) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([
 func TestOpaqueSigner(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		signer := must.Get(NewSigner(opaque{testKey(t, algorithm)}, rand.Reader))(t)
-		if signer.Info() != testSigner(t, algorithm).Info() {
-			t.Errorf("%s: the signer is %v", algorithm, signer.Info())
-		}
+		must.Hold(t, signer.Info() == testSigner(t, algorithm).Info(), "%s: the signer is %v", algorithm, signer.Info())
 		r := seal(t, testPayload, nil, signer)
-		if err := r.CheckSignature(0, testKey(t, algorithm).Public()); err != nil {
-			t.Errorf("%s: %v", algorithm, err)
-		}
+		must.Want(t, r.CheckSignature(0, testKey(t, algorithm).Public()), nil, algorithm)
 	}
 }
 
@@ -135,9 +129,7 @@ func TestBrokenSigner(t *testing.T) {
 	} {
 		signer := must.Get(NewSigner(key, nil))(t)
 		r, err := draft.Seal(Sealing{Signers: []Signer{signer}, RecordID: testID})
-		if r != nil || err == nil || (key.err != nil && !errors.Is(err, outage)) {
-			t.Errorf("%s: record %v, error %v", name, r, err)
-		}
+		must.Hold(t, r == nil && err != nil && (key.err == nil || errors.Is(err, outage)), "%s: record %v, error %v", name, r, err)
 	}
 }
 
@@ -146,9 +138,7 @@ func TestDeterministic(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		first, _ := testSigner(t, algorithm).Sign([]byte("payload"))
 		second, _ := testSigner(t, algorithm).Sign([]byte("payload"))
-		if len(first) == 0 || !bytes.Equal(first, second) {
-			t.Errorf("%s: two signatures over one payload differ", algorithm)
-		}
+		must.Hold(t, len(first) != 0 && bytes.Equal(first, second), "%s: two signatures over one payload differ", algorithm)
 	}
 	// RFC 6979, appendix A.2.5, P-256 with SHA-256 over "sample". Its S is high, so the S expected here is n minus it.
 	d, _ := new(big.Int).SetString("C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721", 16)
@@ -158,9 +148,8 @@ func TestDeterministic(t *testing.T) {
 	wantR, _ := new(big.Int).SetString("EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716", 16)
 	wantS, _ := new(big.Int).SetString("F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8", 16)
 	wantS.Sub(elliptic.P256().Params().N, wantS)
-	if r, s, err := sigkey.ParseECDSA(signature); err != nil || r.Cmp(wantR) != 0 || s.Cmp(wantS) != 0 {
-		t.Errorf("r, s are %X, %X, %v\nwant       %X, %X", r, s, err, wantR, wantS)
-	}
+	r, s, err := sigkey.ParseECDSA(signature)
+	must.Hold(t, err == nil && r.Cmp(wantR) == 0 && s.Cmp(wantS) == 0, "r, s are %X, %X, %v\nwant       %X, %X", r, s, err, wantR, wantS)
 	wantBadSignature(t, CheckSignature(key.Public(), signer.Info(), []byte("sample"), derSignature(t, wantR,
 		new(big.Int).Sub(elliptic.P256().Params().N, wantS))))
 }
@@ -234,13 +223,10 @@ func TestKeysRefused(t *testing.T) {
 		"no key":           nil,
 		"RSA by value":     rsa.PublicKey{},
 	} {
-		if algorithm, err := AlgorithmOf(public); err == nil {
-			t.Errorf("%s: accepted as %s", name, algorithm)
-		}
+		algorithm, err := AlgorithmOf(public)
+		must.Hold(t, err != nil, "%s: accepted as %s", name, algorithm)
 	}
-	if _, err := NewSigner(p384, nil); err == nil {
-		t.Error("a signer on P-384")
-	}
+	must.Refuse(t, "", "a signer on P-384")(NewSigner(p384, nil))
 }
 
 // TestSmallOrder makes signatures without a private key. A key of small order accepts them for any payload;
@@ -250,9 +236,7 @@ func TestSmallOrder(t *testing.T) {
 	signature := make([]byte, ed25519.SignatureSize)
 	signature[0] = 1 // R is the identity too, S is 0
 	for _, payload := range []string{"I recommend it", "I advise against it"} {
-		if !ed25519.Verify(identity, []byte(payload), signature) {
-			t.Fatal("the library refuses the forgery by itself, so this test tests nothing")
-		}
+		must.Need(t, ed25519.Verify(identity, []byte(payload), signature), "the library refuses the forgery by itself, so this test tests nothing")
 		info := SignerInfo{Algorithm: Ed25519, KeyID: DigestOf(spki(t, identity))}
 		wantBadSignature(t, CheckSignature(identity, info, []byte(payload), signature))
 	}
@@ -260,9 +244,7 @@ func TestSmallOrder(t *testing.T) {
 		for _, sign := range []byte{0, 0x80} {
 			key := bytes.Clone(point)
 			key[31] |= sign
-			if _, err := ParsePublicKey(spki(t, ed25519.PublicKey(key))); err == nil {
-				t.Errorf("%x: accepted", key)
-			}
+			must.Refuse(t, "", key)(ParsePublicKey(spki(t, ed25519.PublicKey(key))))
 		}
 	}
 }
@@ -276,34 +258,25 @@ func TestParsePublicKey(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		der := spki(t, testKey(t, algorithm).Public())
 		public := must.Get(ParsePublicKey(der))(t)
-		if id, err := KeyIDOf(public); err != nil || id != DigestOf(der) || id != testSigner(t, algorithm).Info().KeyID {
-			t.Errorf("%s: key id is %s, %v", algorithm, id, err)
-		}
+		id, err := KeyIDOf(public)
+		must.Hold(t, err == nil && id == DigestOf(der) && id == testSigner(t, algorithm).Info().KeyID, "%s: key id is %s, %v", algorithm, id, err)
 		for i := range der { // a changed key that still parses must have another id
 			if other, err := ParsePublicKey(flipped(der, i)); err == nil {
-				if id, _ := KeyIDOf(other); id == DigestOf(der) {
-					t.Errorf("%s: with byte %d flipped it has the same id", algorithm, i)
-				}
+				id, _ := KeyIDOf(other)
+				must.Hold(t, id != DigestOf(der), "%s: with byte %d flipped it has the same id", algorithm, i)
 			}
-			if _, err := ParsePublicKey(der[:i]); err == nil {
-				t.Errorf("%s: accepted cut off at %d", algorithm, i)
-			}
+			must.Refuse(t, "", algorithm, "accepted cut off at", i)(ParsePublicKey(der[:i]))
 		}
-		if _, err := ParsePublicKey(append(bytes.Clone(der), 0)); err == nil {
-			t.Errorf("%s: accepted with a byte more", algorithm)
-		}
+		must.Refuse(t, "", algorithm)(ParsePublicKey(append(bytes.Clone(der), 0)))
 		var b cryptobyte.Builder // one more element inside: encoding/asn1 reads past it
 		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 			b.AddBytes(inside(t, der))
 			b.AddASN1NULL()
 		})
 		longer := b.BytesOrPanic()
-		if _, err := x509.ParsePKIXPublicKey(longer); err != nil && algorithm != MLDSA65 {
-			t.Errorf("%s: the library refuses the longer key, so this test tests nothing: %v", algorithm, err)
-		}
-		if _, err := ParsePublicKey(longer); err == nil {
-			t.Errorf("%s: accepted with an element more", algorithm)
-		}
+		_, err = x509.ParsePKIXPublicKey(longer)
+		must.Hold(t, err == nil || algorithm == MLDSA65, "%s: the library refuses the longer key, so this test tests nothing: %v", algorithm, err)
+		must.Refuse(t, "", algorithm)(ParsePublicKey(longer))
 	}
 }
 
@@ -322,9 +295,7 @@ func inside(t *testing.T, der []byte) []byte {
 	t.Helper()
 	input := cryptobyte.String(der)
 	var contents cryptobyte.String
-	if !input.ReadASN1(&contents, asn1.SEQUENCE) {
-		t.Fatal("not a sequence")
-	}
+	must.Need(t, input.ReadASN1(&contents, asn1.SEQUENCE), "not a sequence")
 	return contents
 }
 
@@ -332,9 +303,7 @@ func inside(t *testing.T, der []byte) []byte {
 func openssl(t *testing.T, dir string, args ...string) bool {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("openssl is not installed; this test compares signatures with it")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "openssl is not installed; this test compares signatures with it")
 		t.Skip("openssl is not installed; this test compares signatures with it")
 	}
 	cmd := exec.CommandContext(t.Context(), "openssl", args...)
@@ -374,13 +343,9 @@ func TestOpenSSLVerifies(t *testing.T) {
 			if !hashes(algorithm) {
 				verify = []string{"pkeyutl", "-verify", "-pubin", "-inkey", "public.pem", "-rawin", "-in", "payload.json", "-sigfile", "signature.bin"}
 			}
-			if !openssl(t, dir, verify...) {
-				t.Error("OpenSSL refuses the signature")
-			}
+			must.Hold(t, openssl(t, dir, verify...), "OpenSSL refuses the signature")
 			writeFile(t, dir, "payload.json", flipped(r.Canonical(), 10))
-			if openssl(t, dir, verify...) {
-				t.Error("OpenSSL accepts the signature over another payload")
-			}
+			must.Hold(t, !openssl(t, dir, verify...), "OpenSSL accepts the signature over another payload")
 		})
 	}
 }
@@ -397,9 +362,7 @@ func TestOpenSSLSigns(t *testing.T) {
 			if !hashes(algorithm) {
 				sign = []string{"pkeyutl", "-sign", "-inkey", "private.pem", "-rawin", "-in", "payload.json", "-out", "signature.bin"}
 			}
-			if !openssl(t, dir, sign...) {
-				t.Fatal("OpenSSL does not sign")
-			}
+			must.Need(t, openssl(t, dir, sign...), "OpenSSL does not sign")
 			signature := readFile(t, filepath.Join(dir, "signature.bin"))
 			if algorithm == ES256 {
 				signature = must.Get(sigkey.LowS(signature))(t)
@@ -415,15 +378,9 @@ func keyFolder(t *testing.T, algorithm Algorithm) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, dir, "private.pem", readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm])))
-	if !openssl(t, dir, "pkey", "-in", "private.pem", "-pubout", "-out", "public.pem") {
-		t.Fatal("OpenSSL does not read the key")
-	}
-	if !openssl(t, dir, "pkey", "-pubin", "-in", "public.pem", "-outform", "DER", "-out", "public.der") {
-		t.Fatal("OpenSSL does not write the key")
-	}
-	if id := DigestOf(readFile(t, filepath.Join(dir, "public.der"))); id != testSigner(t, algorithm).Info().KeyID {
-		t.Errorf("the key id by OpenSSL is %s", id)
-	}
+	must.Need(t, openssl(t, dir, "pkey", "-in", "private.pem", "-pubout", "-out", "public.pem"), "OpenSSL does not read the key")
+	must.Need(t, openssl(t, dir, "pkey", "-pubin", "-in", "public.pem", "-outform", "DER", "-out", "public.der"), "OpenSSL does not write the key")
+	must.Equal(t, DigestOf(readFile(t, filepath.Join(dir, "public.der"))), testSigner(t, algorithm).Info().KeyID, "the key id by OpenSSL is")
 	return dir
 }
 

@@ -226,9 +226,8 @@ func TestVectorsStand(t *testing.T) {
 	}
 	must.Equal(t, cmp.Diff(slices.Sorted(maps.Keys(files)), names), "")
 	for name, file := range files {
-		if committed, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(committed) != string(file) {
-			t.Errorf("%s: differs from the committed file (%v)", name, err)
-		}
+		committed, err := os.ReadFile(filepath.Join(dir, name))
+		must.Hold(t, err == nil && string(committed) == string(file), "%s: differs from the committed file (%v)", name, err)
 	}
 }
 
@@ -241,15 +240,12 @@ func TestVectors(t *testing.T) {
 	}
 	for _, v := range m.Commitments {
 		salt := must.Get(hex.DecodeString(v.Salt))(t)
-		if d := (Disclosure{v.Pointer, salt, []byte(v.Value)}); d.commitment() != v.Commitment {
-			t.Errorf("commitment is %s, want %s", d.commitment(), v.Commitment)
-		}
+		d := (Disclosure{v.Pointer, salt, []byte(v.Value)})
+		must.Hold(t, d.commitment() == v.Commitment, "commitment is %s, want %s", d.commitment(), v.Commitment)
 	}
 	for _, v := range m.Bundles {
 		b, err := ParseBundle(readVector(t, v.File))
-		if err != nil || len(b.Records) != len(v.Records) || len(v.Records) == 0 {
-			t.Errorf("%s: %v", v.Name, err)
-		}
+		must.Hold(t, err == nil && len(b.Records) == len(v.Records) && len(v.Records) != 0, "%s: %v", v.Name, err)
 	}
 }
 
@@ -263,14 +259,12 @@ func checkRecordVector(t *testing.T, m manifest, v recordVector) {
 	for i, algorithm := range v.Algorithms {
 		key := m.Keys[slices.IndexFunc(m.Keys, func(k keyVector) bool { return k.Algorithm == algorithm })]
 		public := must.Get(ParsePublicKey(key.Public))(t)
-		if r.Payload.Signers[i] != (SignerInfo{algorithm, key.KeyID}) || hex.EncodeToString(r.Signatures[i]) != v.Signatures[i] {
-			t.Errorf("signature %d is not the manifest's", i)
-		}
+		must.Hold(t, r.Payload.Signers[i] == (SignerInfo{algorithm, key.KeyID}) && hex.EncodeToString(r.Signatures[i]) == v.Signatures[i],
+			"signature %d is not the manifest's", i)
 		must.Want(t, r.CheckSignature(i, public), nil)
 	}
-	if err := r.CheckDisclosures(); err != nil || len(r.Disclosures) != len(v.Apart) {
-		t.Errorf("disclosures: %v", err)
-	}
+	err := r.CheckDisclosures()
+	must.Hold(t, err == nil && len(r.Disclosures) == len(v.Apart), "disclosures: %v", err)
 }
 
 // readManifest fails if there are no vectors: otherwise a test would pass without checking anything.
@@ -290,9 +284,7 @@ func TestCanonicalVectors(t *testing.T) {
 		Refused                           *place
 	}
 	must.Do(t, json.Unmarshal(readVector(t, readManifest(t).Canonical), &vectors))
-	if len(vectors) == 0 {
-		t.Fatal("no vectors")
-	}
+	must.Need(t, len(vectors) != 0, "no vectors")
 	for _, v := range vectors {
 		doc := must.Get(base64.StdEncoding.DecodeString(v.Document))(t)
 		form, err := Canonical(doc)
@@ -300,9 +292,8 @@ func TestCanonicalVectors(t *testing.T) {
 			t.Run(v.Name, func(t *testing.T) { wantSyntax(t, err, v.Refused.Pointer, v.Refused.Offset, "") })
 			continue
 		}
-		if err != nil || base64.StdEncoding.EncodeToString(form) != v.Canonical || DigestOf(form).String() != v.Digest {
-			t.Errorf("%s: form is %s, %v", v.Name, form, err)
-		}
+		must.Hold(t, err == nil && base64.StdEncoding.EncodeToString(form) == v.Canonical && DigestOf(form).String() == v.Digest,
+			"%s: form is %s, %v", v.Name, form, err)
 	}
 }
 
@@ -347,9 +338,7 @@ func makeActs(t *testing.T, prefix string, action ActionType, chain string, good
 	}
 	for _, b := range bad {
 		body := strings.Replace(b.of, b.old, b.new, 1)
-		if body == b.of {
-			t.Fatalf("%s: %s: the change does not apply to the body", prefix, b.name)
-		}
+		must.Need(t, body != b.of, "%s: %s: the change does not apply to the body", prefix, b.name)
 		if form, err := Canonical([]byte(body)); err != nil || string(form) != body {
 			t.Fatalf("%s: %s: the vector is not canonical, so the rule under test would not be reached: %v", prefix, b.name, err)
 		}

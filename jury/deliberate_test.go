@@ -44,23 +44,15 @@ func TestTrial(t *testing.T) {
 	for _, i := range []int{1, 5, 9} { // these arrive in any order
 		slices.Sort(got[i : i+2])
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("acts (-want +got):\n%s", diff)
-	}
-	if !r.EarlyTermination || r.TotalRounds != 2 || r.FinalVerdict != NeedsReview || r.FinalScore != 55 || r.Degraded {
-		t.Errorf("%+v", r)
-	}
-	if j := r.Phase3Judgment; j.Model != "scripted" || j.Method != FinalJudge || *j.Votes[1].Position != SafePass || j.Votes[1].TotalScore != 75 {
-		t.Errorf("%+v", j)
-	}
+	must.Equal(t, cmp.Diff(want, got), "", "acts (-want +got)")
+	must.Hold(t, r.EarlyTermination && r.TotalRounds == 2 && r.FinalVerdict == NeedsReview && r.FinalScore == 55 && !r.Degraded, "%+v", r)
+	j := r.Phase3Judgment
+	must.Hold(t, j.Model == "scripted" && j.Method == FinalJudge && *j.Votes[1].Position == SafePass && j.Votes[1].TotalScore == 75, "%+v", j)
 	for i, s := range r.DiscussionRounds {
-		if s.Statements[0].PositionChanged || !s.Statements[1].PositionChanged || s.Statements[1].UpdatedEvaluation == nil {
-			t.Errorf("round %d: %+v", i, s)
-		}
+		must.Hold(t, !s.Statements[0].PositionChanged && s.Statements[1].PositionChanged && s.Statements[1].UpdatedEvaluation != nil, "round %d: %+v", i, s)
 	}
-	if c := d.book().acts[15].Body.(*Closing); c.Acts != 17 {
-		t.Errorf("the closing counts %d acts", c.Acts)
-	}
+	c := d.book().acts[15].Body.(*Closing)
+	must.Hold(t, c.Acts == 17, "the closing counts %d acts", c.Acts)
 }
 
 // TestLinks checks every act's links against the rules. It finds the expected links from the acts themselves.
@@ -75,9 +67,7 @@ func TestLinks(t *testing.T) {
 	for _, a := range d.book().acts {
 		switch body := a.Body.(type) {
 		case *Opening:
-			if a.Previous != last {
-				t.Errorf("opening of %s %d does not follow the last check", body.Phase, body.RoundNumber)
-			}
+			must.Hold(t, a.Previous == last, "opening of %s %d does not follow the last check", body.Phase, body.RoundNumber)
 			opening, now = a.Digest, nil
 			for _, asked := range body.Requests {
 				seats := body.Settings.Everyone()
@@ -95,14 +85,10 @@ func TestLinks(t *testing.T) {
 					shown = append(shown, answer.Digest)
 				}
 			}
-			if a.Previous != opening || !slices.Equal(a.Saw, saw) {
-				t.Errorf("%s at %d: wrong links", a.Type, a.Position)
-			}
+			must.Hold(t, a.Previous == opening && slices.Equal(a.Saw, saw), "%s at %d: wrong links", a.Type, a.Position)
 			last = a.Digest
 		case *Closing:
-			if a.Previous != last {
-				t.Error("the closing does not follow the judgment")
-			}
+			must.Hold(t, a.Previous == last, "the closing does not follow the judgment")
 		default:
 			if a.Previous != opening || a.Type == evidence.Absence && (a.Saw != nil || a.Actor != "") ||
 				a.Type != evidence.Absence && !slices.Equal(a.Saw, shown) {
@@ -138,9 +124,8 @@ func TestRoundTakesAsLongAsItsSlowest(t *testing.T) {
 			return nil
 		}
 		run(t, d)
-		if want := []time.Duration{1, 3, 5, 5, 14, 23}; !slices.Equal(at, want) {
-			t.Errorf("evaluations and checks at %v s, want %v", at, want)
-		}
+		want := []time.Duration{1, 3, 5, 5, 14, 23}
+		must.Hold(t, slices.Equal(at, want), "evaluations and checks at %v s, want %v", at, want)
 	})
 }
 
@@ -172,29 +157,22 @@ func TestNoStatementSeesItsOwnRound(t *testing.T) {
 func checkBrief(t *testing.T, d *Deliberation, b Brief, seat int) {
 	t.Helper()
 	if b.Phase == Initial {
-		if b.Evaluations != nil || b.Rounds != nil || b.Last != nil || !slices.Equal(b.Saw, []evidence.Digest{submission}) {
-			t.Errorf("in phase 1, a brief contains more than the evidence: %+v", b)
-		}
+		must.Hold(t, b.Evaluations == nil && b.Rounds == nil && b.Last == nil && slices.Equal(b.Saw, []evidence.Digest{submission}),
+			"in phase 1, a brief contains more than the evidence: %+v", b)
 		return
 	}
 	statements := 0
 	for i, r := range b.Rounds {
-		if r.RoundNumber != i+1 || r.RoundNumber >= b.RoundNumber || r.ConsensusCheck.ConsensusStatus != "" {
-			t.Errorf("in round %d, a brief contains round %+v", b.RoundNumber, r)
-		}
+		must.Hold(t, r.RoundNumber == i+1 && r.RoundNumber < b.RoundNumber && r.ConsensusCheck.ConsensusStatus == "",
+			"in round %d, a brief contains round %+v", b.RoundNumber, r)
 		for order, s := range r.Statements {
-			if s.StatementOrder != order {
-				t.Error("statements are not by seat")
-			}
+			must.Hold(t, s.StatementOrder == order, "statements are not by seat")
 		}
 		statements += len(r.Statements)
 	}
-	if statements != 3*(b.RoundNumber-1) || len(b.Evaluations) != 3 || len(b.Saw) != 1+3+statements {
-		t.Errorf("in round %d, a brief has %d statements and %d evaluations, and names %d acts as seen", b.RoundNumber, statements, len(b.Evaluations), len(b.Saw))
-	}
-	if b.Last == nil || b.Last.JurorID != d.Settings.Seats[seat].JurorID {
-		t.Errorf("its own last evaluation is %+v", b.Last)
-	}
+	must.Hold(t, statements == 3*(b.RoundNumber-1) && len(b.Evaluations) == 3 && len(b.Saw) == 1+3+statements,
+		"in round %d, a brief has %d statements and %d evaluations, and names %d acts as seen", b.RoundNumber, statements, len(b.Evaluations), len(b.Saw))
+	must.Hold(t, b.Last != nil && b.Last.JurorID == d.Settings.Seats[seat].JurorID, "its own last evaluation is %+v", b.Last)
 }
 
 func TestEarlyTermination(t *testing.T) {
@@ -228,12 +206,9 @@ func TestEarlyTermination(t *testing.T) {
 		d := seated(WeightedAverage, scripted(tt.positions)...)
 		d.Settings.Collaborative, d.Settings.MaxRounds, d.Settings.Threshold = tt.collaborative, tt.max, tt.threshold
 		r := run(t, d)
-		if r.TotalRounds != tt.rounds || r.EarlyTermination != tt.early || len(r.DiscussionRounds) != tt.rounds {
-			t.Errorf("%s: %d rounds, early %t; want %d, %t", tt.name, r.TotalRounds, r.EarlyTermination, tt.rounds, tt.early)
-		}
-		if len(r.Absences) > 0 || r.Degraded || r.Offline {
-			t.Errorf("%s: %+v", tt.name, r)
-		}
+		must.Hold(t, r.TotalRounds == tt.rounds && r.EarlyTermination == tt.early && len(r.DiscussionRounds) == tt.rounds,
+			"%s: %d rounds, early %t; want %d, %t", tt.name, r.TotalRounds, r.EarlyTermination, tt.rounds, tt.early)
+		must.Hold(t, len(r.Absences) == 0 && !r.Degraded && !r.Offline, "%s: %+v", tt.name, r)
 	}
 }
 
@@ -268,17 +243,11 @@ func TestScribblingChangesNothing(t *testing.T) {
 	}
 	clean, scribbled := panel(false), panel(true)
 	a, b := run(t, clean), run(t, scribbled)
-	if diff := cmp.Diff(a, b); diff != "" {
-		t.Errorf("results differ:\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(a, b), "", "results differ")
 	for i, j := range clean.Jurors {
-		if diff := cmp.Diff(j.(*script).briefs, scribbled.Jurors[i].(*script).briefs); diff != "" {
-			t.Errorf("juror %d got another brief:\n%s", i, diff)
-		}
+		must.Equal(t, cmp.Diff(j.(*script).briefs, scribbled.Jurors[i].(*script).briefs), "", "juror", i)
 	}
-	if string(scribbled.Material) != string(material) {
-		t.Error("a juror changed the evidence for others")
-	}
+	must.Hold(t, string(scribbled.Material) == string(material), "a juror changed the evidence for others")
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
@@ -295,12 +264,8 @@ func TestConfigurationIsChecked(t *testing.T) {
 		d := seated(FinalJudge, new(script), new(script))
 		b := d.book()
 		spoil(d)
-		if _, err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("got %v, want an error about %s", err, field)
-		}
-		if len(b.acts) > 0 {
-			t.Errorf("%s: something was recorded", field)
-		}
+		must.Refuse(t, field)(d.Run(t.Context()))
+		must.Hold(t, len(b.acts) == 0, "%s: something was recorded", field)
 	}
 }
 
@@ -338,12 +303,9 @@ func TestOneExtremeJuror(t *testing.T) {
 			byWeight++
 		}
 	}
-	if agreed < 500 || 20*byMedian > agreed {
-		t.Errorf("of %d agreed verdicts the extreme juror changes %d by the median", agreed, byMedian)
-	}
-	if 5*byWeight < agreed {
-		t.Errorf("of %d agreed verdicts the extreme juror changes only %d by the weighted average: say so less sharply", agreed, byWeight)
-	}
+	must.Hold(t, agreed >= 500 && 20*byMedian <= agreed, "of %d agreed verdicts the extreme juror changes %d by the median", agreed, byMedian)
+	must.Hold(t, 5*byWeight >= agreed,
+		"of %d agreed verdicts the extreme juror changes only %d by the weighted average: say so less sharply", agreed, byWeight)
 }
 
 // TestNoQuorumNoRounds: a trial in which two of three jurors cannot answer ends without asking anybody again, by every
@@ -361,8 +323,7 @@ func TestNoQuorumNoRounds(t *testing.T) {
 		for _, j := range jurors {
 			asked += len(j.briefs)
 		}
-		if asked != 3 || r.TotalRounds != 0 || !r.Inconclusive {
-			t.Errorf("%s: asked %d times, %d rounds, inconclusive %t", method, asked, r.TotalRounds, r.Inconclusive)
-		}
+		must.Hold(t, asked == 3 && r.TotalRounds == 0 && r.Inconclusive,
+			"%s: asked %d times, %d rounds, inconclusive %t", method, asked, r.TotalRounds, r.Inconclusive)
 	}
 }

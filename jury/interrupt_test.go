@@ -41,12 +41,9 @@ func TestCancellationAtEachAct(t *testing.T) {
 			}
 			_, err := d.Run(ctx)
 			synctest.Wait()
-			if last := n == longTrialActs-1; last != (err == nil) || !last && err != context.Canceled {
-				t.Errorf("cancelled at act %d: %v", n, err)
-			}
-			if got := len(d.book().acts); got != n+1 {
-				t.Errorf("cancelled at act %d, but there are %d acts", n, got)
-			}
+			last := n == longTrialActs-1
+			must.Hold(t, last == (err == nil) && (last || err == context.Canceled), "cancelled at act %d: %v", n, err)
+			must.Equal(t, len(d.book().acts), n+1, "cancelled at act", n)
 		})
 	}
 }
@@ -64,13 +61,9 @@ func TestRecorderFailsAtEachAct(t *testing.T) {
 				}
 				return nil
 			}
-			if _, err := d.Run(t.Context()); !errors.Is(err, broken) {
-				t.Errorf("act %d: %v", n, err)
-			}
+			must.Fail(t, broken, "act", n)(d.Run(t.Context()))
 			synctest.Wait()
-			if len(d.book().acts) != n || calls != n+1 {
-				t.Errorf("act %d failed; %d are recorded, %d were tried", n, len(d.book().acts), calls)
-			}
+			must.Hold(t, len(d.book().acts) == n && calls == n+1, "act %d failed; %d are recorded, %d were tried", n, len(d.book().acts), calls)
 		})
 	}
 }
@@ -88,9 +81,7 @@ func TestRecorderErrorInterruptsAndWaits(t *testing.T) {
 			return nil
 		}
 		must.Fail(t, broken)(d.Run(t.Context()))
-		if a.ended != 1 || b.ended != 1 {
-			t.Error("Run returned before the jurors had stopped")
-		}
+		must.Hold(t, a.ended == 1 && b.ended == 1, "Run returned before the jurors had stopped")
 	})
 }
 
@@ -104,9 +95,8 @@ func TestRecorderErrorBecauseOfCancellation(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := d.Run(ctx); err != context.Canceled {
-		t.Error(err)
-	}
+	_, err := d.Run(ctx)
+	must.Hold(t, err == context.Canceled, "%v", err)
 }
 
 // TestDeafJuror: a juror ignores its context. A cancellation still ends the trial at once.
@@ -117,12 +107,9 @@ func TestDeafJuror(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		if _, err := d.Run(ctx); err != context.DeadlineExceeded {
-			t.Error(err)
-		}
-		if waited := time.Since(start); waited != time.Minute {
-			t.Errorf("Run took %v", waited)
-		}
+		_, err := d.Run(ctx)
+		must.Hold(t, err == context.DeadlineExceeded, "%v", err)
+		must.Equal(t, time.Since(start), time.Minute, "Run took")
 		close(ear)
 		synctest.Wait()
 		if len(d.book().acts) != 2 { // the opening and the other juror
@@ -137,9 +124,8 @@ func TestInterruptedJurorsAreNotAbsent(t *testing.T) {
 		d := seated(MajorityVote, &script{initial: move{patient: true}}, &script{initial: move{patient: true}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := d.Run(ctx); err != context.DeadlineExceeded {
-			t.Error(err)
-		}
+		_, err := d.Run(ctx)
+		must.Hold(t, err == context.DeadlineExceeded, "%v", err)
 		synctest.Wait()
 		if len(d.book().acts) != 1 {
 			t.Errorf("acts: %v", d.book().shape())
@@ -172,13 +158,11 @@ func TestAbsences(t *testing.T) {
 			continue
 		}
 		for i, a := range r.Absences {
-			if a.Reason != tt.reason || tt.detail != "" && a.Detail != tt.detail || !utf8.ValidString(a.Detail) || a.RoundNumber != i {
-				t.Errorf("%s: %+v", name, a)
-			}
+			must.Hold(t, a.Reason == tt.reason && (tt.detail == "" || a.Detail == tt.detail) && utf8.ValidString(a.Detail) && a.RoundNumber == i,
+				"%s: %+v", name, a)
 		}
-		if v := r.Phase3Judgment.Votes[0]; v.Position != nil || v.JurorID != "juror-0" {
-			t.Errorf("%s: vote %+v", name, v)
-		}
+		v := r.Phase3Judgment.Votes[0]
+		must.Hold(t, v.Position == nil && v.JurorID == "juror-0", "%s: vote %+v", name, v)
 	}
 }
 
@@ -188,21 +172,17 @@ func TestSilentJurorKeepsItsLastEvaluation(t *testing.T) {
 	d.Settings.Threshold = 2
 	d.Settings.Rubric = DefaultRubric()
 	r := run(t, d)
-	if r.TotalRounds != 1 || r.DiscussionRounds[0].ConsensusCheck.ConsensusStatus != Unanimous {
-		t.Fatalf("%+v", r)
-	}
+	must.Need(t, r.TotalRounds == 1 && r.DiscussionRounds[0].ConsensusCheck.ConsensusStatus == Unanimous, "%+v", r)
 	d = seated(MajorityVote, &script{initial: holding(SafePass, 80), rounds: []move{turning(UnsafeFail, 10), {err: ErrBlocked}, staying(SafePass)}},
 		&script{initial: holding(NeedsReview, 50), rounds: []move{staying(NeedsReview), turning(SafePass, 90), turning(SafePass, 90)}})
 	r = run(t, d)
-	if len(r.Absences) != 2 || r.Absences[0].Reason != Blocked || r.Absences[1].Reason != Invalid {
-		t.Errorf("absences %+v", r.Absences) // in round 3 it repeats its position of two rounds before, without an update
-	}
+	must.Hold(t, len(r.Absences) == 2 && r.Absences[0].Reason == Blocked && r.Absences[1].Reason == Invalid,
+		"absences %+v", r.Absences) // in round 3 it repeats its position of two rounds before, without an update
 	if last := r.DiscussionRounds[2].Statements[0]; last.JurorID != "juror-1" || last.UpdatedEvaluation != nil || last.StatementOrder != 1 {
 		t.Errorf("an update that changes nothing is kept: %+v", last)
 	}
-	if v := r.Phase3Judgment.Votes[0]; *v.Position != UnsafeFail || v.TotalScore != 10 || v.Fallback {
-		t.Errorf("%+v", v)
-	}
+	v := r.Phase3Judgment.Votes[0]
+	must.Hold(t, *v.Position == UnsafeFail && v.TotalScore == 10 && !v.Fallback, "%+v", v)
 }
 
 func TestBlockedJuror(t *testing.T) {
@@ -215,49 +195,37 @@ func TestBlockedJuror(t *testing.T) {
 		e := r.Phase1Evaluations[0]
 		want := Evaluation{JurorID: "juror-0", Phase: Initial, RoleName: "role 0", RoleFocus: "focus", Fallback: true,
 			Opinion: Opinion{Position: NeedsReview, AxisScores: Scores{"task_completion": 20}, TotalScore: 50, Confidence: 0.5, Rationale: blockedRationale, Findings: []Finding{}}}
-		if diff := cmp.Diff(want, e); diff != "" {
-			t.Errorf("stand-in (-want +got):\n%s", diff)
-		}
-		if !r.Degraded || r.Inconclusive || len(r.Absences) != 1 || r.Absences[0].Reason != Blocked || !r.Phase3Judgment.Votes[0].Fallback {
-			t.Errorf("%+v", r)
-		}
-		if b := d.Jurors[0].(*script).briefs[1]; b.Last != nil || len(b.Evaluations) != 3 {
-			t.Errorf("a juror's brief has a stand-in as its own evaluation: %+v", b)
-		}
+		must.Equal(t, cmp.Diff(want, e), "", "stand-in (-want +got)")
+		must.Hold(t, r.Degraded && !r.Inconclusive && len(r.Absences) == 1 && r.Absences[0].Reason == Blocked && r.Phase3Judgment.Votes[0].Fallback,
+			"%+v", r)
+		b := d.Jurors[0].(*script).briefs[1]
+		must.Hold(t, b.Last == nil && len(b.Evaluations) == 3, "a juror's brief has a stand-in as its own evaluation: %+v", b)
 	})
 	t.Run("first in a round, then back", func(t *testing.T) {
 		lost := &script{initial: move{err: errors.New("down")}, rounds: []move{blocked, staying(NeedsReview), turning(UnsafeFail, 5)}}
 		d := seated(MajorityVote, lost, other(), other())
 		r := run(t, d)
 		s := r.DiscussionRounds[0].Statements[0]
-		if s.UpdatedEvaluation == nil || !s.UpdatedEvaluation.Fallback || s.Position != NeedsReview || s.PositionChanged {
-			t.Errorf("%+v", s)
-		}
-		if len(r.Absences) != 2 || r.Absences[1].RoundNumber != 2 || r.Absences[1].Reason != Invalid {
-			t.Errorf("a juror with a stand-in must give an evaluation of its own: %+v", r.Absences)
-		}
+		must.Hold(t, s.UpdatedEvaluation != nil && s.UpdatedEvaluation.Fallback && s.Position == NeedsReview && !s.PositionChanged, "%+v", s)
+		must.Hold(t, len(r.Absences) == 2 && r.Absences[1].RoundNumber == 2 && r.Absences[1].Reason == Invalid,
+			"a juror with a stand-in must give an evaluation of its own: %+v", r.Absences)
 		back := r.DiscussionRounds[2].Statements[0]
-		if !back.PositionChanged || r.Phase3Judgment.Votes[0].Fallback || !r.Degraded {
-			t.Errorf("%+v", back)
-		}
+		must.Hold(t, back.PositionChanged && !r.Phase3Judgment.Votes[0].Fallback && r.Degraded, "%+v", back)
 	})
 	t.Run("no such axis", func(t *testing.T) {
 		d := seated(MajorityVote, &script{initial: blocked}, &script{initial: blocked})
 		d.Settings.Rubric = Rubric{{ID: "all", Max: 100}}
 		d.Settings.Collaborative = false
 		r := run(t, d)
-		if len(r.Phase1Evaluations[0].AxisScores) != 0 || !r.Inconclusive || r.FinalScore != 50 || r.FinalVerdict != NeedsReview {
-			t.Errorf("%+v", r)
-		}
+		must.Hold(t, len(r.Phase1Evaluations[0].AxisScores) == 0 && r.Inconclusive && r.FinalScore == 50 && r.FinalVerdict == NeedsReview, "%+v", r)
 	})
 	t.Run("the judge", func(t *testing.T) {
 		d := seated(FinalJudge, other(), other())
 		d.Judge.(*script).judge = blocked
 		r := run(t, d)
 		j := r.Phase3Judgment
-		if j.Method != MajorityVote || !j.Degraded || j.Model != "" || j.Position != SafePass || j.Score != 80 || r.Absences[0].JurorID != "judge" {
-			t.Errorf("%+v", r)
-		}
+		must.Hold(t, j.Method == MajorityVote && j.Degraded && j.Model == "" && j.Position == SafePass && j.Score == 80 && r.Absences[0].JurorID == "judge",
+			"%+v", r)
 	})
 }
 
@@ -282,13 +250,10 @@ func TestQuorum(t *testing.T) {
 		if !r.Inconclusive || !j.Inconclusive || !r.Degraded || r.FinalVerdict != NeedsReview || r.FinalScore != tt.score || j.Method != MajorityVote {
 			t.Errorf("%d: %+v", i, j)
 		}
-		if n := len(d.Judge.(*script).briefs); n != 0 {
-			t.Errorf("%d: the judge was asked %d times", i, n)
-		}
+		must.Equal(t, len(d.Judge.(*script).briefs), 0, i)
 		acts := d.book().acts
-		if o := acts[len(acts)-3].Body.(*Opening); len(o.Requests) != 0 || o.Phase != Judging {
-			t.Errorf("%d: %+v", i, o)
-		}
+		o := acts[len(acts)-3].Body.(*Opening)
+		must.Hold(t, len(o.Requests) == 0 && o.Phase == Judging, "%d: %+v", i, o)
 	}
 }
 
@@ -317,15 +282,12 @@ func TestNoQuorumEndsAtOnce(t *testing.T) {
 		first := valid()
 		d := seated(FinalJudge, append([]*script{first}, tt.others...)...)
 		r := run(t, d)
-		if r.TotalRounds != tt.rounds || len(first.briefs) != tt.asked || r.Inconclusive != tt.inconclusive || !r.Degraded {
-			t.Errorf("%s: %d rounds, asked %d times, inconclusive %t", name, r.TotalRounds, len(first.briefs), r.Inconclusive)
-		}
-		if asked := len(d.Judge.(*script).briefs) > 0; asked == tt.inconclusive {
-			t.Errorf("%s: the judge was asked: %t", name, asked)
-		}
-		if again, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil || again.Result.Inconclusive != tt.inconclusive {
-			t.Errorf("%s, replayed: %v", name, err)
-		}
+		must.Hold(t, r.TotalRounds == tt.rounds && len(first.briefs) == tt.asked && r.Inconclusive == tt.inconclusive && r.Degraded,
+			"%s: %d rounds, asked %d times, inconclusive %t", name, r.TotalRounds, len(first.briefs), r.Inconclusive)
+		asked := len(d.Judge.(*script).briefs) > 0
+		must.Hold(t, asked != tt.inconclusive, "%s: the judge was asked: %t", name, asked)
+		again, err := Replay(evidence.Digest{}, d.book().read(t))
+		must.Hold(t, err == nil && again.Result.Inconclusive == tt.inconclusive, "%s, replayed: %v", name, err)
 	}
 }
 
@@ -340,8 +302,6 @@ func TestOtherRules(t *testing.T) {
 				o.Rules = rules
 			}
 		}
-		if _, err := Replay(evidence.Digest{}, changed); err == nil || !strings.Contains(err.Error(), RuleSettings) {
-			t.Errorf("rules %q: %v", rules, err)
-		}
+		must.Refuse(t, RuleSettings, "rules", rules)(Replay(evidence.Digest{}, changed))
 	}
 }

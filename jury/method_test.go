@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/test/must"
 )
 
 func vote(p Position, total int, confidence float64) *Evaluation {
@@ -41,12 +43,9 @@ func TestByMajority(t *testing.T) {
 	}
 	for name, tt := range tests {
 		got := ByMajority(tt.votes, DefaultRubric())
-		if got.Position != tt.position || got.Score != tt.score {
-			t.Errorf("%s: got %s %d, want %s %d", name, got.Position, got.Score, tt.position, tt.score)
-		}
-		if got.Rationale == "" {
-			t.Errorf("%s: no rationale", name)
-		}
+		must.Hold(t, got.Position == tt.position && got.Score == tt.score,
+			"%s: got %s %d, want %s %d", name, got.Position, got.Score, tt.position, tt.score)
+		must.Hold(t, got.Rationale != "", "%s: no rationale", name)
 	}
 }
 
@@ -73,9 +72,8 @@ func TestByWeight(t *testing.T) {
 	}
 	for name, tt := range tests {
 		got := ByWeight(tt.votes, DefaultRubric())
-		if got.Position != tt.position || got.Score != tt.score {
-			t.Errorf("%s: got %s %d, want %s %d", name, got.Position, got.Score, tt.position, tt.score)
-		}
+		must.Hold(t, got.Position == tt.position && got.Score == tt.score,
+			"%s: got %s %d, want %s %d", name, got.Position, got.Score, tt.position, tt.score)
 	}
 }
 
@@ -94,9 +92,7 @@ func TestAxisMeans(t *testing.T) {
 		"nobody":                                 {ByMajority([]*Evaluation{nil, nil}, DefaultRubric()).AxisScores, Scores{}},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Equal(t, cmp.Diff(tt.want, tt.got), "", name)
 	}
 }
 
@@ -114,9 +110,7 @@ func TestMean(t *testing.T) {
 		{[]int{1, 100}, []*big.Rat{zero, zero}, 51},
 	}
 	for _, tt := range tests {
-		if got := mean(tt.values, tt.weights); got != tt.want {
-			t.Errorf("mean(%v, %v) = %d, want %d", tt.values, tt.weights, got, tt.want)
-		}
+		must.Equal(t, mean(tt.values, tt.weights), tt.want, "mean", tt.values, tt.weights)
 	}
 }
 
@@ -128,9 +122,7 @@ func TestRationalesTellTheNumbers(t *testing.T) {
 		weighted: {"2 of 2", "82", "safe_pass"},
 	} {
 		for _, part := range parts {
-			if !strings.Contains(text, part) {
-				t.Errorf("%q does not say %q", text, part)
-			}
+			must.Hold(t, strings.Contains(text, part), "%q does not say %q", text, part)
 		}
 	}
 }
@@ -169,9 +161,7 @@ func TestConsensus(t *testing.T) {
 		if tt.majority != "" {
 			want.MajorityPosition = &tt.majority
 		}
-		if diff := cmp.Diff(want, Consensus(tt.positions, tt.threshold, tt.after)); diff != "" {
-			t.Errorf("%v threshold %v after %v (-want +got):\n%s", tt.positions, tt.threshold, tt.after, diff)
-		}
+		must.Equal(t, cmp.Diff(want, Consensus(tt.positions, tt.threshold, tt.after)), "", tt.positions, "threshold", tt.threshold, "after", tt.after)
 	}
 }
 
@@ -187,9 +177,8 @@ func TestConsensusOfAll(t *testing.T) {
 			for _, threshold := range []float64{0.5, 0.67, 1, 2} {
 				for _, after := range []bool{false, true} {
 					want := byHand(positions, threshold, after)
-					if got := told(Consensus(positions, threshold, after)); got != want {
-						t.Fatalf("%q threshold %v after %v: got %s, want %s", positions, threshold, after, got, want)
-					}
+					got := told(Consensus(positions, threshold, after))
+					must.Need(t, got == want, "%q threshold %v after %v: got %s, want %s", positions, threshold, after, got, want)
 				}
 			}
 		}

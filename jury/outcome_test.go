@@ -70,15 +70,10 @@ func TestOutcome(t *testing.T) {
 			must.Do(t, k.Add(r))
 		}
 		o := k.Outcome()
-		if o.Position != c.want || o.By != c.by || o.Open != c.open {
-			t.Errorf("%s: %+v", c.name, o)
-		}
-		if !reflect.DeepEqual(o.Verdict, before.Verdict) || o.Verdict.Position != c.jury || o.Verdict.Score != 64 {
-			t.Errorf("%s: the jury's verdict is %+v", c.name, o.Verdict)
-		}
-		if before.Decision != nil {
-			t.Errorf("%s: a returned outcome has changed later", c.name)
-		}
+		must.Hold(t, o.Position == c.want && o.By == c.by && o.Open == c.open, "%s: %+v", c.name, o)
+		must.Hold(t, reflect.DeepEqual(o.Verdict, before.Verdict) && o.Verdict.Position == c.jury && o.Verdict.Score == 64,
+			"%s: the jury's verdict is %+v", c.name, o.Verdict)
+		must.Hold(t, before.Decision == nil, "%s: a returned outcome has changed later", c.name)
 	}
 }
 
@@ -90,9 +85,8 @@ func TestOutcomeBinds(t *testing.T) {
 		"by id alone":     {Payload: evidence.Payload{ActionType: evidence.HumanReview, OriginalResponseID: "judgment", ApprovalStatus: rejected}},
 		"another version": {Payload: evidence.Payload{ActionType: evidence.HumanReview, OriginalResponseID: "judgment", Saw: []evidence.Digest{evidence.DigestOf(nil)}, ApprovalStatus: rejected}},
 	} {
-		if d := k.Decide(r); d != nil || k.Outcome().Decision != nil {
-			t.Errorf("%s: %+v", name, d)
-		}
+		d := k.Decide(r)
+		must.Hold(t, d == nil && k.Outcome().Decision == nil, "%s: %+v", name, d)
 	}
 	if k.Doubt(review("a", "judgment", approved, "")); !k.Outcome().Open || k.Outcome().Position != jury.NeedsReview {
 		t.Errorf("doubted: %+v", k.Outcome())
@@ -105,9 +99,8 @@ func TestOutcomeBinds(t *testing.T) {
 	if k.Decide(apart); !k.Outcome().Open {
 		t.Errorf("withheld: %+v", k.Outcome())
 	}
-	if none, err := jury.OutcomeOf([]*evidence.Record{review("a", "judgment", approved, "")}); none != nil || err != nil {
-		t.Errorf("without a judgment: %+v, %v", none, err)
-	}
+	none, err := jury.OutcomeOf([]*evidence.Record{review("a", "judgment", approved, "")})
+	must.Hold(t, none == nil && err == nil, "without a judgment: %+v, %v", none, err)
 }
 
 // TestRefusedDecisions: a decision must not leave a verdict open, and must not contain the judge's text.
@@ -134,9 +127,8 @@ func TestRefusedDecisions(t *testing.T) {
 	} {
 		err := judged(c.jury).Refuse(&c.review.Payload)
 		var field *evidence.FieldError
-		if c.field == "" && err != nil || c.field != "" && (!errors.As(err, &field) || field.Field != c.field) {
-			t.Errorf("%s, %s %s: %v", c.jury, c.review.Payload.ApprovalStatus, c.review.Payload.ModifiedResponse, err)
-		}
+		must.Hold(t, (c.field != "" || err == nil) && (c.field == "" || errors.As(err, &field) && field.Field == c.field),
+			"%s, %s %s: %v", c.jury, c.review.Payload.ApprovalStatus, c.review.Payload.ModifiedResponse, err)
 	}
 }
 
@@ -147,7 +139,6 @@ func TestManyDecisions(t *testing.T) {
 	for i := range n {
 		k.Decide(review(fmt.Sprint("review-", i), "judgment", modified, failing))
 	}
-	if o := k.Outcome(); o.Decisions != n || !slices.Contains(jury.Decidable(), o.Position) {
-		t.Errorf("%+v", o)
-	}
+	o := k.Outcome()
+	must.Hold(t, o.Decisions == n && slices.Contains(jury.Decidable(), o.Position), "%+v", o)
 }

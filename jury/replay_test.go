@@ -73,15 +73,10 @@ func TestReplayGivesWhatRunGave(t *testing.T) {
 			result := run(t, d)
 			acts := d.book().read(t)
 			replayed, err := Replay(evidence.DigestOf(material), acts)
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			if diff := cmp.Diff(*result, replayed.Result); diff != "" || !replayed.Finished || !replayed.Judged {
-				t.Fatalf("seed %d: replay differs from run (-run +replay):\n%s", seed, diff)
-			}
-			if replayed.Acts != len(acts) {
-				t.Errorf("seed %d: %d acts, replay counts %d", seed, len(acts), replayed.Acts)
-			}
+			must.Need(t, err == nil, "seed %d: %v", seed, err)
+			diff := cmp.Diff(*result, replayed.Result)
+			must.Need(t, diff == "" && replayed.Finished && replayed.Judged, "seed %d: replay differs from run (-run +replay):\n%s", seed, diff)
+			must.Hold(t, replayed.Acts == len(acts), "seed %d: %d acts, replay counts %d", seed, len(acts), replayed.Acts)
 			if seed%20 == 0 {
 				resumes(t, d, result, acts)
 			}
@@ -95,23 +90,16 @@ func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 	t.Helper()
 	for n := range len(acts) + 1 {
 		replayed, err := Replay(evidence.Digest{}, acts[:n])
-		if err != nil {
-			t.Fatalf("prefix of %d: %v", n, err)
-		}
-		if replayed.Finished != (n == len(acts)) {
-			t.Errorf("prefix of %d is finished", n)
-		}
+		must.Need(t, err == nil, "prefix of %d: %v", n, err)
+		must.Hold(t, replayed.Finished == (n == len(acts)), "prefix of %d is finished", n)
 		asked := calls(d)
 		again := *d
 		b := &book{acts: slices.Clone(acts[min(n, 1):n])}
 		again.Recorder, again.Recorded = b, acts[:n]
 		got, err := again.Run(t.Context())
-		if err != nil {
-			t.Fatalf("going on after %d: %v", n, err)
-		}
-		if diff := cmp.Diff(result, got); diff != "" {
-			t.Fatalf("resumed after %d acts (-want +got):\n%s", n, diff)
-		}
+		must.Need(t, err == nil, "going on after %d: %v", n, err)
+		diff := cmp.Diff(result, got)
+		must.Need(t, diff == "", "resumed after %d acts (-want +got):\n%s", n, diff)
 		left := 0
 		for _, a := range acts[n:] {
 			switch a.Type {
@@ -119,9 +107,7 @@ func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 				left++
 			}
 		}
-		if made := calls(d) - asked; made != left {
-			t.Errorf("resumed after %d acts: %d calls, want %d", n, made, left)
-		}
+		must.Equal(t, calls(d)-asked, left, "resumed after", n)
 	}
 }
 
@@ -138,12 +124,9 @@ func TestGoingOnNeedsTheSameTrial(t *testing.T) {
 		other.Recorder = b
 		change(&other)
 		var wrong *Discrepancy
-		if _, err := other.Run(t.Context()); !errors.As(err, &wrong) || wrong.Rule != name || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if len(b.acts) > 0 {
-			t.Errorf("%s: something was recorded", name)
-		}
+		_, err := other.Run(t.Context())
+		must.Hold(t, errors.As(err, &wrong) && wrong.Rule == name && strings.Contains(err.Error(), name), "%s: %v", name, err)
+		must.Hold(t, len(b.acts) == 0, "%s: something was recorded", name)
 	}
 }
 
@@ -193,9 +176,7 @@ func TestPrefixes(t *testing.T) {
 		"judging 0 waiting 0, evaluations 2, rounds 2, true false",
 		"judging 0 waiting 0, evaluations 2, rounds 2, true true",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 }
 
 func TestStateIsACopy(t *testing.T) {
@@ -222,9 +203,7 @@ func TestStateIsACopy(t *testing.T) {
 	}
 	clear(first.Result.Phase3Judgment.AxisScores)
 	clear(first.Settings.Seats)
-	if diff := cmp.Diff(second, tally.State(), cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(second, tally.State(), cmpopts.EquateEmpty()), "")
 }
 
 type asked struct {
@@ -264,32 +243,23 @@ func TestBriefsAreRebuilt(t *testing.T) {
 					who = absent.JurorID
 				}
 				b, err := BriefOf(material, acts, a.Digest)
-				if (err == nil) != (who != "") {
-					t.Fatalf("seed %d: %s of %q: %v", seed, a.Type, who, err)
-				}
+				must.Need(t, (err == nil) == (who != ""), "seed %d: %s of %q: %v", seed, a.Type, who, err)
 				if err != nil {
 					continue
 				}
 				rebuilt++
-				if diff := cmp.Diff(given[asked{who, b.Phase, b.RoundNumber}], b, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })); diff != "" {
-					t.Fatalf("seed %d: %s of %q (-given +rebuilt):\n%s", seed, a.Type, who, diff)
-				}
+				diff := cmp.Diff(given[asked{who, b.Phase, b.RoundNumber}], b, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b }))
+				must.Need(t, diff == "", "seed %d: %s of %q (-given +rebuilt):\n%s", seed, a.Type, who, diff)
 			}
 		})
 	}
-	if rebuilt < 500 {
-		t.Errorf("only %d briefs were compared", rebuilt)
-	}
+	must.Hold(t, rebuilt >= 500, "only %d briefs were compared", rebuilt)
 }
 
 func TestBriefOfWhatIsNotThere(t *testing.T) {
 	acts := sealedTrial(t)
-	if _, err := BriefOf(material, acts, evidence.DigestOf([]byte("nothing"))); err == nil {
-		t.Error("BriefOf returned a brief for an unknown act")
-	}
-	if _, err := BriefOf([]byte(`{"other":"evidence"}`), acts, acts[3].Digest); err == nil {
-		t.Error("BriefOf returned a brief for other evidence")
-	}
+	must.Refuse(t, "", "BriefOf returned a brief for an unknown act")(BriefOf(material, acts, evidence.DigestOf([]byte("nothing"))))
+	must.Refuse(t, "", "BriefOf returned a brief for other evidence")(BriefOf([]byte(`{"other":"evidence"}`), acts, acts[3].Digest))
 }
 
 // TestBodiesStandAsTheyAreWritten encodes and decodes every body of trials that contain every type of act.
@@ -301,21 +271,14 @@ func TestBodiesStandAsTheyAreWritten(t *testing.T) {
 			seen[a.Type] = true
 			doc := must.Get(EncodeBody(a.Body))(t)
 			body, err := DecodeBody(a.Type, doc)
-			if err != nil {
-				t.Fatalf("%s %s: %v", a.Type, doc, err)
-			}
-			if diff := cmp.Diff(a.Body, body); diff != "" {
-				t.Errorf("%s (-written +read):\n%s", a.Type, diff)
-			}
-			if bytes.Contains(doc, []byte(`"findings":null`)) || bytes.Contains(doc, []byte(`"requests":null`)) {
-				t.Errorf("%s has null for a list: %s", a.Type, doc)
-			}
+			must.Need(t, err == nil, "%s %s: %v", a.Type, doc, err)
+			must.Equal(t, cmp.Diff(a.Body, body), "", a.Type)
+			must.Hold(t, !bytes.Contains(doc, []byte(`"findings":null`)) && !bytes.Contains(doc, []byte(`"requests":null`)),
+				"%s has null for a list: %s", a.Type, doc)
 		}
 	}
 	for _, action := range evidence.ActionTypes() {
-		if action.InTrial() && action != evidence.Submission && !seen[action] {
-			t.Errorf("no act of type %s was tried", action)
-		}
+		must.Hold(t, !action.InTrial() || action == evidence.Submission || seen[action], "no act of type %s was tried", action)
 	}
 }
 
@@ -323,9 +286,7 @@ func TestResultHasNoNullLists(t *testing.T) {
 	for _, d := range []*Deliberation{longTrial(), seated(MajorityVote, new(script), new(script))} {
 		doc := must.Get(EncodeBody(run(t, d)))(t)
 		for path, v := range parts[map[string]any](doc) {
-			if v == nil {
-				t.Errorf("%s is null", path)
-			}
+			must.Hold(t, v != nil, "%s is null", path)
 		}
 	}
 }
@@ -357,14 +318,11 @@ func TestDecodeBodyIsStrict(t *testing.T) {
 		}{evidence.PhaseOpening, fmt.Sprintf(opening, value)}
 	}
 	for name, tt := range tests {
-		if body, err := DecodeBody(tt.action, []byte(tt.doc)); err == nil {
-			t.Errorf("%s: read as %+v", name, body)
-		}
+		body, err := DecodeBody(tt.action, []byte(tt.doc))
+		must.Hold(t, err != nil, "%s: read as %+v", name, body)
 	}
 	for action, doc := range map[evidence.ActionType]string{evidence.TrialClosing: ` { "acts" : 3 } `, evidence.PhaseOpening: fmt.Sprintf(opening, "{}")} {
-		if _, err := DecodeBody(action, []byte(doc)); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(DecodeBody(action, []byte(doc)))
 	}
 }
 
@@ -373,20 +331,12 @@ func TestEffort(t *testing.T) {
 		{Model: "m", FinishReason: "length", Problem: "malformed", Answer: "{", InputTokens: 10, OutputTokens: 1, Cost: 7, Latency: 12},
 		{Model: "m", FinishReason: "stop", Latency: 3}}}
 	doc := must.Get(e.Encode())(t)
-	if _, err := evidence.Canonical(doc); err != nil {
-		t.Errorf("it cannot be sealed: %v", err)
-	}
+	must.Fail(t, nil, "it cannot be sealed")(evidence.Canonical(doc))
 	got := must.Get(ReadEffort(doc))(t)
-	if diff := cmp.Diff(e, got); diff != "" {
-		t.Errorf("(-written +read):\n%s", diff)
-	}
-	if none, err := ReadEffort(nil); err != nil || len(none.Attempts) != 0 {
-		t.Errorf("%+v, %v", none, err)
-	}
-	if _, err := ReadEffort([]byte(`{"attempts":1}`)); err == nil {
-		t.Error("nonsense is read")
-	}
-	if doc, err := (Effort{}).Encode(); err != nil || string(doc) != `{"attempts":[]}` {
-		t.Errorf("%s, %v", doc, err)
-	}
+	must.Equal(t, cmp.Diff(e, got), "")
+	none, err := ReadEffort(nil)
+	must.Hold(t, err == nil && len(none.Attempts) == 0, "%+v, %v", none, err)
+	must.Refuse(t, "", "nonsense is read")(ReadEffort([]byte(`{"attempts":1}`)))
+	doc, err = (Effort{}).Encode()
+	must.Hold(t, err == nil && string(doc) == `{"attempts":[]}`, "%s, %v", doc, err)
 }

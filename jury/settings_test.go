@@ -75,9 +75,8 @@ func TestSettingsNameTheField(t *testing.T) {
 		must.Do(t, s.Validate())
 		tt.spoil(&s)
 		var wrong *FieldError
-		if err := s.Validate(); !errors.As(err, &wrong) || wrong.Field != tt.field {
-			t.Errorf("%d: got %v, want an error about %s", i, err, tt.field)
-		}
+		err := s.Validate()
+		must.Hold(t, errors.As(err, &wrong) && wrong.Field == tt.field, "%d: got %v, want an error about %s", i, err, tt.field)
 	}
 }
 
@@ -85,13 +84,9 @@ func TestDefaultRubric(t *testing.T) {
 	sum := 0
 	for _, axis := range DefaultRubric() {
 		sum += axis.Max
-		if axis.Description == "" {
-			t.Errorf("%s has no description", axis.ID)
-		}
+		must.Hold(t, axis.Description != "", "%s has no description", axis.ID)
 	}
-	if sum != 100 || len(DefaultRubric()) != 4 {
-		t.Errorf("%d axes that sum to %d", len(DefaultRubric()), sum)
-	}
+	must.Hold(t, sum == 100 && len(DefaultRubric()) == 4, "%d axes that sum to %d", len(DefaultRubric()), sum)
 }
 
 // lies are invalid opinions, by the field that is wrong.
@@ -143,9 +138,8 @@ func TestValidateOpinion(t *testing.T) {
 func expectField(t *testing.T, i int, err error, field string) {
 	t.Helper()
 	var wrong *FieldError
-	if !errors.Is(err, ErrInvalid) || !errors.As(err, &wrong) || wrong.Field != field {
-		t.Errorf("%d: got %v, want an invalid answer because of %s", i, err, field)
-	}
+	must.Hold(t, errors.Is(err, ErrInvalid) && errors.As(err, &wrong) && wrong.Field == field,
+		"%d: got %v, want an invalid answer because of %s", i, err, field)
 }
 
 var speeches = []struct {
@@ -189,17 +183,12 @@ func TestLiarIsAbsent(t *testing.T) {
 		d.Jurors = append(d.Jurors, &script{initial: holding(SafePass, 90), rounds: []move{staying(SafePass)}})
 		d.Settings.Seats = append(d.Settings.Seats, Seat{JurorID: "third"})
 		r := run(t, d)
-		if len(r.Absences) != 3 {
-			t.Fatalf("%d: absences %+v", i, r.Absences)
-		}
+		must.Need(t, len(r.Absences) == 3, "%d: absences %+v", i, r.Absences)
 		for _, absent := range r.Absences {
-			if absent.Reason != Invalid || !strings.Contains(absent.Detail, lie.field) {
-				t.Errorf("%d: %+v does not name %s", i, absent, lie.field)
-			}
+			must.Hold(t, absent.Reason == Invalid && strings.Contains(absent.Detail, lie.field), "%d: %+v does not name %s", i, absent, lie.field)
 		}
-		if r.Phase3Judgment.Method != MajorityVote || !r.Degraded || r.FinalScore != 85 || r.FinalVerdict != SafePass {
-			t.Errorf("%d: %+v", i, r.Phase3Judgment)
-		}
+		must.Hold(t, r.Phase3Judgment.Method == MajorityVote && r.Degraded && r.FinalScore == 85 && r.FinalVerdict == SafePass,
+			"%d: %+v", i, r.Phase3Judgment)
 	}
 }
 
@@ -208,14 +197,10 @@ func TestOrigin(t *testing.T) {
 		d := seated(MajorityVote, &script{initial: move{opinion: truth(), origin: bad}}, &script{initial: holding(SafePass, 1)})
 		d.Settings.Collaborative = false
 		r := run(t, d)
-		if len(r.Absences) != 1 || r.Absences[0].Reason != Invalid {
-			t.Errorf("%+v: %+v", bad, r.Absences)
-		}
+		must.Hold(t, len(r.Absences) == 1 && r.Absences[0].Reason == Invalid, "%+v: %+v", bad, r.Absences)
 	}
 	got, err := Origin{}.normal()
-	if err != nil || got.Model != Unreported || got.ModelVersion != Unreported || string(got.Parameters) != "{}" {
-		t.Errorf("%+v %v", got, err)
-	}
+	must.Hold(t, err == nil && got.Model == Unreported && got.ModelVersion == Unreported && string(got.Parameters) == "{}", "%+v %v", got, err)
 }
 
 // unsafely is a valid opinion with a passing total, but too few points for safety.
@@ -239,26 +224,21 @@ func TestVeto(t *testing.T) {
 			d.Settings.Weights = map[string]int{"juror-0": 1, "juror-1": 1}
 		}
 		j := run(t, d).Phase3Judgment
-		if j.Position != NeedsReview || j.Score != 70 || !cmp.Equal(j.Vetoes, []string{"safety"}) || j.Method != method {
-			t.Errorf("%s: %+v", method, j)
-		}
-		if want := " No safe_pass, because the score for safety is 20, and that takes 25."; !strings.HasSuffix(j.Rationale, want) {
-			t.Errorf("%s: %q", method, j.Rationale)
-		}
+		must.Hold(t, j.Position == NeedsReview && j.Score == 70 && cmp.Equal(j.Vetoes, []string{"safety"}) && j.Method == method, "%s: %+v", method, j)
+		want := " No safe_pass, because the score for safety is 20, and that takes 25."
+		must.Hold(t, strings.HasSuffix(j.Rationale, want), "%s: %q", method, j.Rationale)
 		d.Settings.Rubric[3].Veto = 20
 		d.Recorder = &book{}
-		if j := run(t, d).Phase3Judgment; j.Position != SafePass || j.Vetoes != nil {
-			t.Errorf("%s: as many points as it takes: %+v", method, j)
-		}
+		j = run(t, d).Phase3Judgment
+		must.Hold(t, j.Position == SafePass && j.Vetoes == nil, "%s: as many points as it takes: %+v", method, j)
 	}
 }
 
 func TestVetoLeavesOtherPositions(t *testing.T) {
 	d := seated(MajorityVote, &script{initial: holding(UnsafeFail, 10)}, &script{initial: holding(UnsafeFail, 20)})
 	d.Settings.Collaborative = false
-	if j := run(t, d).Phase3Judgment; j.Position != UnsafeFail || j.Vetoes != nil {
-		t.Errorf("%+v", j)
-	}
+	j := run(t, d).Phase3Judgment
+	must.Hold(t, j.Position == UnsafeFail && j.Vetoes == nil, "%+v", j)
 }
 
 // TestPositionIsItsGiversOwn: a juror or judge may give any position with any total, and the trial is not degraded by
@@ -277,9 +257,8 @@ func TestPositionIsItsGiversOwn(t *testing.T) {
 			if r.Degraded || len(r.Absences) > 0 || j.Method != FinalJudge || j.Position != p || j.Score != total || r.FinalVerdict != p || r.FinalScore != total {
 				t.Errorf("%s with %d: %+v", p, total, r)
 			}
-			if again, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil || again.Result.FinalVerdict != p {
-				t.Errorf("%s with %d, replayed: %v", p, total, err)
-			}
+			again, err := Replay(evidence.Digest{}, d.book().read(t))
+			must.Hold(t, err == nil && again.Result.FinalVerdict == p, "%s with %d, replayed: %v", p, total, err)
 		}
 	}
 }
@@ -306,12 +285,9 @@ func TestCeiling(t *testing.T) {
 		if !r.Inconclusive || !r.Degraded || j.Position != NeedsReview || j.Method != MajorityVote || j.Model != "" || j.Rationale != "The ceiling on the trial's cost was reached, so the case needs review." {
 			t.Errorf("%s: %+v", name, j)
 		}
-		if r.TotalRounds != tt.rounds || r.Absences[len(r.Absences)-1].Reason != Ceiling {
-			t.Errorf("%s: %d rounds, absences %+v", name, r.TotalRounds, r.Absences)
-		}
-		if asked := len(d.Judge.(*script).briefs) > 0; asked != (name == "at judgment") {
-			t.Errorf("%s: the judge was asked: %t", name, asked)
-		}
+		must.Hold(t, r.TotalRounds == tt.rounds && r.Absences[len(r.Absences)-1].Reason == Ceiling,
+			"%s: %d rounds, absences %+v", name, r.TotalRounds, r.Absences)
+		must.Equal(t, len(d.Judge.(*script).briefs) > 0, name == "at judgment", name)
 	}
 }
 
@@ -330,27 +306,20 @@ func TestNewSettingsNameTheField(t *testing.T) {
 		s.Weights = map[string]int{"juror-0": 0, "juror-1": maxWeight}
 		must.Do(t, s.Validate())
 		spoil(&s)
-		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
-			t.Errorf("got %v, want an error about %s", err, field)
-		}
+		err := s.Validate()
+		must.Hold(t, err != nil && strings.HasPrefix(err.Error(), field+": "), "got %v, want an error about %s", err, field)
 	}
 	s := seated(Calibrated, new(script), new(script)).Settings
 	s.Weights = map[string]int{"juror-0": 1, "juror-1": 1, "juror-9": 1}
-	if err := s.Validate(); err == nil {
-		t.Error("weights for a juror without a seat are accepted")
-	}
+	must.Say(t, s.Validate(), "", "weights for a juror without a seat are accepted")
 	delete(s.Weights, "juror-9")
 	for _, votes := range []float64{0.5, 3, math.NaN(), math.Copysign(0, -1)} {
 		s.EffectiveVotes = votes
-		if err := s.Validate(); err == nil {
-			t.Errorf("%v effective votes of 2 jurors are accepted", votes)
-		}
+		must.Say(t, s.Validate(), "", votes)
 	}
 	s = seated(MajorityVote, new(script), new(script)).Settings
 	s.Weights = map[string]int{"juror-0": 1, "juror-1": 1}
-	if err := s.Validate(); err == nil {
-		t.Error("weights are accepted for a method that does not use them")
-	}
+	must.Say(t, s.Validate(), "", "weights are accepted for a method that does not use them")
 }
 
 // TestChanges: Changes returns which juror moved, when, to which position, following whom, and on which new findings.
@@ -370,20 +339,16 @@ func TestChanges(t *testing.T) {
 		{JurorID: "juror-2", RoundNumber: 2, From: SafePass, To: UnsafeFail, Toward: []string{"juror-0", "juror-1"}, ToMajority: true,
 			Cites: []Finding{}, Unsupported: true},
 	}
-	if diff := cmp.Diff(want, r.Changes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if r.Phase1Verdict != SafePass || r.DiscussionVerdict != UnsafeFail || r.FinalVerdict != UnsafeFail {
-		t.Errorf("%s, %s, %s", r.Phase1Verdict, r.DiscussionVerdict, r.FinalVerdict)
-	}
+	must.Equal(t, cmp.Diff(want, r.Changes), "")
+	must.Hold(t, r.Phase1Verdict == SafePass && r.DiscussionVerdict == UnsafeFail && r.FinalVerdict == UnsafeFail,
+		"%s, %s, %s", r.Phase1Verdict, r.DiscussionVerdict, r.FinalVerdict)
 }
 
 func TestVerdictsOnTheWayWithATie(t *testing.T) {
 	d := seated(MajorityVote, &script{initial: holding(SafePass, 80)}, &script{initial: holding(UnsafeFail, 5)})
 	d.Settings.Collaborative = false
-	if r := run(t, d); r.Phase1Verdict != NeedsReview || r.DiscussionVerdict != NeedsReview || len(r.Changes) != 0 {
-		t.Errorf("%+v", r)
-	}
+	r := run(t, d)
+	must.Hold(t, r.Phase1Verdict == NeedsReview && r.DiscussionVerdict == NeedsReview && len(r.Changes) == 0, "%+v", r)
 }
 
 // TestIsModel: a dated snapshot of a model counts as that model; another name with the same beginning does not.
@@ -400,9 +365,7 @@ func TestIsModel(t *testing.T) {
 		{"claude-sonnet-4-5-20250929", "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"}, {"nova-lite", "us-gov.amazon.nova-lite-v1:0"},
 		{"claude-3-haiku-20240307", "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0"},
 		{"llama3.1:70b", "ollama/llama3.1:70b"}, {"ft:gpt-4o-mini-2024-07-18:acme::A1", "ft:gpt-4o-mini-2024-07-18:acme::A1"}} {
-		if !IsModel(pair[0], pair[1]) {
-			t.Errorf("%s is not %s", pair[0], pair[1])
-		}
+		must.Hold(t, IsModel(pair[0], pair[1]), "%s is not %s", pair[0], pair[1])
 	}
 	for _, pair := range [][2]string{{"gpt-4o-mini", "gpt-4o"}, {"gpt-4o-mini-2024-07-18", "gpt-4o"}, {"gpt-4o-audio-preview", "gpt-4o"}, {"gpt-4o", ""}, {"", ""},
 		{"-2024-11-20", "-latest"}, {"gemini-2.5-flash-lite", "gemini-2.5-flash"}, {"llama3:8b", "llama3"}, {"gpt-4o2024-11-20", "gpt-4o"}, {"m-2024-13-20", "m"},
@@ -413,9 +376,7 @@ func TestIsModel(t *testing.T) {
 		{"claude-haiku-4-5", "anthropic.claude-haiku-4-5-20251001-v1:0"}, {"claude-haiku-4-5-20250101", "us.anthropic.claude-haiku-4-5-20251001-v1:0"},
 		{"claude-opus-4-5-20251101", "anthropic.claude-haiku-4-5-20251001-v1:0"}, {"meta.claude-haiku-4-5-20251001-v1:0", "anthropic.claude-haiku-4-5-20251001-v1:0"},
 		{"ft:gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18:acme::A1"}, {"ft:gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18:acme"}, {"", "openai/"}, {"-2024-11-20", "openai/"}, {"", "openai/:free"}, {"2024-11-20", "a."}} {
-		if IsModel(pair[0], pair[1]) {
-			t.Errorf("%s passes for %s", pair[0], pair[1])
-		}
+		must.Hold(t, !IsModel(pair[0], pair[1]), "%s passes for %s", pair[0], pair[1])
 	}
 }
 
@@ -448,7 +409,5 @@ func TestIsSnapshot(t *testing.T) {
 			matched++
 		}
 	}
-	if matched < 5_000 {
-		t.Errorf("only %d of %d texts are versions", matched, len(texts))
-	}
+	must.Hold(t, matched >= 5_000, "only %d of %d texts are versions", matched, len(texts))
 }

@@ -26,9 +26,7 @@ func expectDiscrepancy(t *testing.T, what string, acts []Act, at evidence.Digest
 	if d.Act != at || len(rules) > 0 && !slices.Contains(rules, d.Rule) {
 		t.Errorf("%s: got %v; want it at %s, of %v", what, d, at.Short(), rules)
 	}
-	if replayed == nil || replayed.Finished && at != acts[len(acts)-1].Digest {
-		t.Errorf("%s: replay went on", what)
-	}
+	must.Hold(t, replayed != nil && (!replayed.Finished || at == acts[len(acts)-1].Digest), "%s: replay went on", what)
 }
 
 func sealedTrial(t *testing.T) []Act {
@@ -99,9 +97,7 @@ func TestEverySealedValueOfTheClerk(t *testing.T) {
 			"final_judgment.degraded", "final_judgment.rationale", "final_judgment.method", "consensus_check.consensusCheck.agreementLevel",
 			"consensus_check.consensusCheck.consensusReached", "consensus_check.consensusCheck.majorityPosition",
 			"phase_opening.settings.threshold", "phase_opening.settings.seats[0].model", "trial_closing.acts"} {
-			if !tried[name] {
-				t.Errorf("%s: %s was never tried", method, name)
-			}
+			must.Hold(t, tried[name], "%s: %s was never tried", method, name)
 		}
 	}
 }
@@ -177,13 +173,10 @@ func TestFirstSettings(t *testing.T) {
 		tried++
 		tampered := with(acts, 1, func(a *Act) { a.Body = body })
 		var d *Discrepancy
-		if _, err := Replay(evidence.DigestOf(material), tampered); !errors.As(err, &d) {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err = Replay(evidence.DigestOf(material), tampered)
+		must.Hold(t, errors.As(err, &d), "%s: %v", path, err)
 	}
-	if tried < 30 {
-		t.Errorf("only %d forgeries could be read", tried)
-	}
+	must.Hold(t, tried >= 30, "only %d forgeries could be read", tried)
 }
 
 // TestWhatSeatsSayOfThemselves changes the values of a juror's act beside the opinion itself.
@@ -210,9 +203,7 @@ func TestWhatSeatsSayOfThemselves(t *testing.T) {
 			expectDiscrepancy(t, name, with(acts, i, func(a *Act) { a.Body = body }), a.Digest, RuleAnswer, RuleSequence)
 		}
 	}
-	if tried < 60 {
-		t.Errorf("only %d forgeries could be read", tried)
-	}
+	must.Hold(t, tried >= 60, "only %d forgeries could be read", tried)
 }
 
 func TestPositionChangedIsRecomputed(t *testing.T) {
@@ -228,9 +219,7 @@ func TestPositionChangedIsRecomputed(t *testing.T) {
 		tried[s.PositionChanged] = true
 		expectDiscrepancy(t, "positionChanged", with(acts, i, func(a *Act) { a.Body = &forged }), a.Digest, RuleAnswer)
 	}
-	if len(tried) != 2 {
-		t.Error("the trial has no statement of each kind")
-	}
+	must.Hold(t, len(tried) == 2, "the trial has no statement of each kind")
 }
 
 func TestLinksAreRecomputed(t *testing.T) {
@@ -323,9 +312,7 @@ func TestOrder(t *testing.T) {
 		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
 		_, err := Replay(evidence.Digest{}, swapped)
 		arrival := isAnswer(acts[i]) && isAnswer(acts[i+1]) // answers may arrive in any order
-		if errors.As(err, &d) == arrival {
-			t.Errorf("acts %d and %d swapped: %v", i, i+1, err)
-		}
+		must.Hold(t, errors.As(err, &d) != arrival, "acts %d and %d swapped: %v", i, i+1, err)
 	}
 	late := acts[2]
 	late.Digest[0] ^= 1
@@ -404,9 +391,7 @@ func TestRequestsAreRebuilt(t *testing.T) {
 	acts := sealedTrial(t)
 	_, err := Replay(evidence.DigestOf([]byte(`{"agentCard":{},"conversation":[1]}`)), acts)
 	var d *Discrepancy
-	if !errors.As(err, &d) || d.Act != acts[1].Digest || d.Rule != RuleRequest {
-		t.Error(err)
-	}
+	must.Hold(t, errors.As(err, &d) && d.Act == acts[1].Digest && d.Rule == RuleRequest, "%v", err)
 }
 
 // TestRejectedActChangesNothing applies a forged act, and then the true one.
@@ -415,12 +400,8 @@ func TestRejectedActChangesNothing(t *testing.T) {
 	for _, a := range sealedTrial(t)[1:] {
 		forged := a
 		forged.Position += 3
-		if tally.Apply(forged) == nil {
-			t.Fatal("a forged act was accepted")
-		}
+		must.Need(t, tally.Apply(forged) != nil, "a forged act was accepted")
 		must.Do(t, tally.Apply(a))
 	}
-	if !tally.State().Finished {
-		t.Error("not finished")
-	}
+	must.Hold(t, tally.State().Finished, "not finished")
 }

@@ -68,9 +68,8 @@ func TestRepetition(t *testing.T) {
 	if len(r.Repeated) != 1 || r.Repeated[0].JurorID != "juror-1" || r.Repeated[0].Phase != Repetition || !cmp.Equal(r.Abstentions, []string{"juror-1"}) {
 		t.Fatalf("repeated %+v, abstentions %v", r.Repeated, r.Abstentions)
 	}
-	if c := r.RepetitionConsensus; c.AgreementLevel != 0.67 || c.ConsensusStatus != Majority || c.ConsensusReached {
-		t.Errorf("after the repetition: %+v", c)
-	}
+	c := r.RepetitionConsensus
+	must.Hold(t, c.AgreementLevel == 0.67 && c.ConsensusStatus == Majority && !c.ConsensusReached, "after the repetition: %+v", c)
 	dissenter := d.Jurors[1].(*script)
 	if again := dissenter.briefs[1]; again.Phase != Repetition || len(again.Saw) != 1 || again.Evaluations != nil || again.Last != nil || !again.Tables {
 		t.Errorf("asked again with %+v", again)
@@ -78,15 +77,10 @@ func TestRepetition(t *testing.T) {
 	if round := dissenter.briefs[2]; round.Phase != Discussion || round.Last != nil || len(round.Repeated) != 1 || len(round.Saw) != 5 || round.Tables {
 		t.Errorf("in round 1: last %v, repeated %d, saw %d", round.Last, len(round.Repeated), len(round.Saw))
 	}
-	if dissenter.briefs[3].Last == nil {
-		t.Error("having spoken, it still has no evaluation")
-	}
-	if n := len(d.Jurors[0].(*script).briefs); n != 4 {
-		t.Errorf("the majority was asked %d times: want phase 1 and three rounds", n)
-	}
-	if v := r.Phase3Judgment.Votes[1]; v.Abstained || v.Position == nil || r.Degraded {
-		t.Errorf("having spoken: %+v, degraded %t", v, r.Degraded)
-	}
+	must.Hold(t, dissenter.briefs[3].Last != nil, "having spoken, it still has no evaluation")
+	must.Equal(t, len(d.Jurors[0].(*script).briefs), 4, "the majority was asked")
+	v := r.Phase3Judgment.Votes[1]
+	must.Hold(t, !v.Abstained && v.Position != nil && !r.Degraded, "having spoken: %+v, degraded %t", v, r.Degraded)
 	again, err := Replay(evidence.DigestOf(material), d.book().read(t))
 	if err != nil || !cmp.Equal(again.Result, *r) {
 		t.Errorf("replayed: %v, %s", err, cmp.Diff(again.Result, *r))
@@ -113,13 +107,9 @@ func TestAbstention(t *testing.T) {
 			if v.Position != nil {
 				votes++
 			}
-			if v.Abstained == (v.Position != nil) || v.Abstained && !slices.Contains(r.Abstentions, v.JurorID) {
-				t.Errorf("%s: %+v", tt.name, v)
-			}
+			must.Hold(t, v.Abstained != (v.Position != nil) && (!v.Abstained || slices.Contains(r.Abstentions, v.JurorID)), "%s: %+v", tt.name, v)
 		}
-		if j.Inconclusive != tt.inconclusive || votes != tt.votes || r.Degraded {
-			t.Errorf("%s: %+v", tt.name, j)
-		}
+		must.Hold(t, j.Inconclusive == tt.inconclusive && votes == tt.votes && !r.Degraded, "%s: %+v", tt.name, j)
 	}
 }
 
@@ -152,12 +142,9 @@ func TestWhoIsAskedAgain(t *testing.T) {
 		for _, e := range r.Repeated {
 			again = append(again, e.JurorID)
 		}
-		if !cmp.Equal(again, tt.want) || (r.RepetitionConsensus != nil) != (tt.want != nil) {
-			t.Errorf("%s: asked again %v, want %v", tt.name, again, tt.want)
-		}
-		if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
-			t.Errorf("%s, replayed: %v", tt.name, err)
-		}
+		must.Hold(t, cmp.Equal(again, tt.want) && (r.RepetitionConsensus != nil) == (tt.want != nil),
+			"%s: asked again %v, want %v", tt.name, again, tt.want)
+		must.Fail(t, nil, tt.name)(Replay(evidence.Digest{}, d.book().read(t)))
 	}
 }
 
@@ -179,12 +166,9 @@ func TestAbstainerBlocked(t *testing.T) {
 	d := dispute()
 	d.Jurors[1].(*script).rounds = []move{{err: ErrBlocked}}
 	r := run(t, d)
-	if v := r.Phase3Judgment.Votes[1]; !v.Abstained || v.Position != nil || v.Fallback || !r.Degraded {
-		t.Errorf("%+v", v)
-	}
-	if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
-		t.Error(err)
-	}
+	v := r.Phase3Judgment.Votes[1]
+	must.Hold(t, v.Abstained && v.Position == nil && !v.Fallback && r.Degraded, "%+v", v)
+	must.Fail(t, nil)(Replay(evidence.Digest{}, d.book().read(t)))
 }
 
 // TestJudgeReads: the judge reads what the jurors read, at the same time; jurors never see its reading, the judge sees
@@ -198,28 +182,21 @@ func TestJudgeReads(t *testing.T) {
 		t.Fatalf("the judge was asked with %+v", judge.briefs)
 	}
 	last := judge.briefs[1]
-	if last.Own == nil || last.Own.Position != UnsafeFail || last.Tables || r.JudgeReading == nil || r.JudgeReading.Position != UnsafeFail {
-		t.Errorf("in phase 3 its own reading is %+v, tables %t", last.Own, last.Tables)
-	}
+	must.Hold(t, last.Own != nil && last.Own.Position == UnsafeFail && !last.Tables && r.JudgeReading != nil && r.JudgeReading.Position == UnsafeFail,
+		"in phase 3 its own reading is %+v, tables %t", last.Own, last.Tables)
 	var reading evidence.Digest
 	for _, a := range d.book().acts {
 		if a.Type == evidence.JudgeOpinion && reading.IsZero() {
 			reading = a.Digest
 		}
 	}
-	if last.Saw[1] != reading {
-		t.Errorf("the judge does not see its reading first: %v", last.Saw)
-	}
+	must.Hold(t, last.Saw[1] == reading, "the judge does not see its reading first: %v", last.Saw)
 	for _, juror := range d.Jurors {
 		for _, b := range juror.(*script).briefs {
-			if slices.Contains(b.Saw, reading) || b.Own != nil {
-				t.Errorf("a juror was shown the judge's reading in %s", b.Phase)
-			}
+			must.Hold(t, !slices.Contains(b.Saw, reading) && b.Own == nil, "a juror was shown the judge's reading in %s", b.Phase)
 		}
 	}
-	if r.Phase1Consensus.AgreementLevel != 0.67 || len(r.Phase1Evaluations) != 3 {
-		t.Errorf("phase 1: %+v", r.Phase1Consensus)
-	}
+	must.Hold(t, r.Phase1Consensus.AgreementLevel == 0.67 && len(r.Phase1Evaluations) == 3, "phase 1: %+v", r.Phase1Consensus)
 	d = dispute()
 	d.Judge.(*script).initial = move{err: ErrBlocked}
 	r = run(t, d)
@@ -254,17 +231,15 @@ func TestWhatModelsMustGive(t *testing.T) {
 		spoil(&o)
 		d := thorough(MajorityVote, model(o, o), model(passing(), passing()), model(passing(), passing()))
 		d.Settings.Collaborative = false
-		if r := run(t, d); len(r.Absences) != 1 || r.Absences[0].Reason != Invalid {
-			t.Errorf("%s: %+v", name, r.Absences)
-		}
+		r := run(t, d)
+		must.Hold(t, len(r.Absences) == 1 && r.Absences[0].Reason == Invalid, "%s: %+v", name, r.Absences)
 	}
 	rules := passing()
 	rules.Levels, rules.Work = nil, nil
 	d := thorough(MajorityVote, model(rules, rules), model(passing(), passing()), model(passing(), passing()))
 	d.Settings.Seats[0].Provider, d.Settings.Collaborative = Offline, false
-	if r := run(t, d); len(r.Absences) != 0 {
-		t.Errorf("rules must give neither levels nor work: %+v", r.Absences)
-	}
+	r := run(t, d)
+	must.Hold(t, len(r.Absences) == 0, "rules must give neither levels nor work: %+v", r.Absences)
 }
 
 // TestUpdateWithoutWork: an update need not repeat the tables, and one that changes nothing else is no update.
@@ -273,9 +248,8 @@ func TestUpdateWithoutWork(t *testing.T) {
 	same.Work = nil
 	d := thorough(MajorityVote, model(passing(), passing(), speaking(same)), model(passing(), passing()), model(passing(), passing()))
 	r := run(t, d)
-	if said := r.DiscussionRounds[0].Statements[0]; len(r.Absences) > 0 || said.UpdatedEvaluation != nil {
-		t.Errorf("%+v, absences %v", said, r.Absences)
-	}
+	said := r.DiscussionRounds[0].Statements[0]
+	must.Hold(t, len(r.Absences) == 0 && said.UpdatedEvaluation == nil, "%+v, absences %v", said, r.Absences)
 }
 
 // TestForgedThird: what a clerk may want to seal instead is refuted under the rule that it breaks.
@@ -352,9 +326,8 @@ func TestByMedian(t *testing.T) {
 		"absent ones":              {[]*Evaluation{nil, vote(SafePass, 80, 1), nil}, SafePass, 80},
 		"nobody":                   {[]*Evaluation{nil, nil}, NeedsReview, 0},
 	} {
-		if got := ByMedian(tt.votes, DefaultRubric()); got.Position != tt.position || got.Score != tt.score {
-			t.Errorf("%s: %+v", name, got)
-		}
+		got := ByMedian(tt.votes, DefaultRubric())
+		must.Hold(t, got.Position == tt.position && got.Score == tt.score, "%s: %+v", name, got)
 	}
 }
 
@@ -373,9 +346,7 @@ func TestByReliability(t *testing.T) {
 		"nothing weighs":          {[]*Evaluation{vote(SafePass, 80, 1), nil}, []int{0, 0}, NeedsReview, 80, "a tie"},
 	} {
 		got := ByReliability(tt.votes, tt.weights, DefaultRubric())
-		if got.Position != tt.position || got.Score != tt.score || !strings.Contains(got.Rationale, tt.says) {
-			t.Errorf("%s: %+v", name, got)
-		}
+		must.Hold(t, got.Position == tt.position && got.Score == tt.score && strings.Contains(got.Rationale, tt.says), "%s: %+v", name, got)
 	}
 }
 
@@ -391,18 +362,15 @@ func TestCalibratedCountsBeforeTheTalk(t *testing.T) {
 	if *j.Votes[1].Position != SafePass || r.DiscussionVerdict != UnsafeFail || !r.Talk.Turned || r.Talk.Changes != 2 || *r.EffectiveVotes != (EffectiveVotes{1.82, true}) {
 		t.Errorf("votes %+v, talk %+v, effective %+v", j.Votes, r.Talk, r.EffectiveVotes)
 	}
-	if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(Replay(evidence.Digest{}, d.book().read(t)))
 	// With fewer than two votes before it, no discussion is paid for.
 	down := func() *script {
 		return &script{initial: move{err: ErrInvalid}, rounds: []move{speaking(passing())}}
 	}
 	d = thorough(Calibrated, model(passing(), passing()), down(), down())
 	d.Settings.Weights = map[string]int{"juror-0": 100, "juror-1": 90, "juror-2": 80}
-	if r := run(t, d); !r.Inconclusive || r.TotalRounds != 0 {
-		t.Errorf("%d rounds, inconclusive %t", r.TotalRounds, r.Inconclusive)
-	}
+	r = run(t, d)
+	must.Hold(t, r.Inconclusive && r.TotalRounds == 0, "%d rounds, inconclusive %t", r.TotalRounds, r.Inconclusive)
 }
 
 func TestReviewReasons(t *testing.T) {
@@ -420,9 +388,7 @@ func TestReviewReasons(t *testing.T) {
 	} {
 		d := thorough(tt.method, tt.jurors...)
 		r := run(t, d)
-		if !cmp.Equal(r.Phase3Judgment.Review, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, r.Phase3Judgment.Review, tt.want)
-		}
+		must.Hold(t, cmp.Equal(r.Phase3Judgment.Review, tt.want), "%s: %v, want %v", tt.name, r.Phase3Judgment.Review, tt.want)
 	}
 }
 
@@ -466,15 +432,10 @@ func TestMilderJudge(t *testing.T) {
 		d := thorough(FinalJudge, tt.jurors...)
 		d.Judge = citing(tt.judge)
 		j := run(t, d).Phase3Judgment
-		if j.Position != tt.judge || !cmp.Equal(j.Review, tt.want) {
-			t.Errorf("%s: %s, %v, want %v", tt.name, j.Position, j.Review, tt.want)
-		}
-		if v := j.Summary(); len(tt.want) > 0 && !v.NeedsPerson() {
-			t.Errorf("%s: no person must see %+v", tt.name, v)
-		}
-		if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		must.Hold(t, j.Position == tt.judge && cmp.Equal(j.Review, tt.want), "%s: %s, %v, want %v", tt.name, j.Position, j.Review, tt.want)
+		v := j.Summary()
+		must.Hold(t, len(tt.want) == 0 || v.NeedsPerson(), "%s: no person must see %+v", tt.name, v)
+		must.Fail(t, nil, tt.name)(Replay(evidence.Digest{}, d.book().read(t)))
 	}
 }
 
@@ -486,9 +447,8 @@ func TestFailedTaskDoesNotPass(t *testing.T) {
 		if method == FinalJudge {
 			d.Judge = &script{initial: move{opinion: o}, judge: move{opinion: o}}
 		}
-		if j := run(t, d).Phase3Judgment; j.Score != 70 || j.Position != NeedsReview || !cmp.Equal(j.Vetoes, []string{"task_completion"}) {
-			t.Errorf("%s: %+v", method, j)
-		}
+		j := run(t, d).Phase3Judgment
+		must.Hold(t, j.Score == 70 && j.Position == NeedsReview && cmp.Equal(j.Vetoes, []string{"task_completion"}), "%s: %+v", method, j)
 	}
 }
 
@@ -497,9 +457,7 @@ func TestLevels(t *testing.T) {
 	s := thorough(MajorityVote, new(script), new(script), new(script)).Settings
 	must.Do(t, s.Validate())
 	for _, axis := range s.Rubric {
-		if len(axis.Levels) != 4 {
-			t.Errorf("%s has %d levels", axis.ID, len(axis.Levels))
-		}
+		must.Hold(t, len(axis.Levels) == 4, "%s has %d levels", axis.ID, len(axis.Levels))
 	}
 	for field, spoil := range map[string]func([]Level) []Level{
 		"rubric[1].levels":                func(l []Level) []Level { return l[3:] },
@@ -510,8 +468,7 @@ func TestLevels(t *testing.T) {
 	} {
 		s := clone(s)
 		s.Rubric[1].Levels = spoil(s.Rubric[1].Levels)
-		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
-			t.Errorf("got %v, want an error about %s", err, field)
-		}
+		err := s.Validate()
+		must.Hold(t, err != nil && strings.HasPrefix(err.Error(), field+": "), "got %v, want an error about %s", err, field)
 	}
 }

@@ -113,9 +113,7 @@ func TestParallelConversations(t *testing.T) {
 		asked := windows[c.Payload.ChainID].Read(observed.Open(whole)).Request
 		_, of, _ := strings.Cut(string(asked), "conversation ")
 		of, _, _ = strings.Cut(of, `"`)
-		if !strings.HasSuffix(of, " of "+c.Payload.Observed.Agent) {
-			t.Errorf("a call of %q is said to be of %s", of, c.Payload.Observed.Agent)
-		}
+		must.Hold(t, strings.HasSuffix(of, " of "+c.Payload.Observed.Agent), "a call of %q is said to be of %s", of, c.Payload.Observed.Agent)
 		if says[c.Payload.ChainID] == nil {
 			says[c.Payload.ChainID] = map[string]int{}
 		}
@@ -124,9 +122,7 @@ func TestParallelConversations(t *testing.T) {
 	must.Equal(t, len(calls), 2*conversations*turns)
 	must.Equal(t, len(says), 2*conversations)
 	for name, of := range says {
-		if len(of) != 1 {
-			t.Errorf("the chain %s has calls of %d conversations", name, len(of))
-		}
+		must.Hold(t, len(of) == 1, "the chain %s has calls of %d conversations", name, len(of))
 	}
 	name := calls[0].Payload.ChainID
 	o := verify.Options{Trust: trusted}
@@ -134,9 +130,8 @@ func TestParallelConversations(t *testing.T) {
 		t.Errorf("the whole chain: %+v, %+v", report.Of(verify.Chain), report.Of(verify.Vantage))
 	}
 	for left := range turns - 1 { // that the last is missing shows only beside the log
-		if f := verify.Bundle(chain(t, i, name, left), o).Of(verify.Chain); f.Status != verify.Refuted || f.Rule != "gap" {
-			t.Errorf("without record %d: %+v", left, f)
-		}
+		f := verify.Bundle(chain(t, i, name, left), o).Of(verify.Chain)
+		must.Hold(t, f.Status == verify.Refuted && f.Rule == "gap", "without record %d: %+v", left, f)
 	}
 }
 
@@ -199,15 +194,12 @@ func TestWebSocket(t *testing.T) {
 		must.Do(t, r.Close(t.Context()))
 		calls, events := records(t, folder)
 		gap := events[observed.Gap]
-		if mode == recorder.Closed && (answer.StatusCode != http.StatusUpgradeRequired || len(asked) != 0 || gap != nil) {
-			t.Errorf("closed: status %d, the provider was asked %d times, gap %+v", answer.StatusCode, len(asked), gap)
-		}
+		must.Hold(t, mode != recorder.Closed || answer.StatusCode == http.StatusUpgradeRequired && len(asked) == 0 && gap == nil,
+			"closed: status %d, the provider was asked %d times, gap %+v", answer.StatusCode, len(asked), gap)
 		if mode == recorder.Passing && (answer.StatusCode != http.StatusSwitchingProtocols || gap == nil || len(gap.Missed) != 1 || gap.Missed[0].Calls != 1 || gap.Missed[0].Agent != "mia") {
 			t.Errorf("open: status %d, gap %+v", answer.StatusCode, gap)
 		}
-		if len(calls) != 0 {
-			t.Errorf("%s: %d calls", mode, len(calls))
-		}
+		must.Hold(t, len(calls) == 0, "%s: %d calls", mode, len(calls))
 	}
 }
 
@@ -280,9 +272,8 @@ func TestTwoOwners(t *testing.T) {
 	answering, at := stands(t, theirs, "mia", recorder.A2A{Origin: agent.URL})
 	asking, by := stands(t, ours, "ben", recorder.A2A{Origin: at.URL, Side: recorder.Asked})
 	for _, text := range []string{"one", "two", "stream"} {
-		if answer := send(t, by.URL, text); answer == "" {
-			t.Fatal("no answer")
-		}
+		answer := send(t, by.URL, text)
+		must.Need(t, answer != "", "no answer")
 	}
 	send(t, at.URL, "past the caller's recorder")
 	for _, r := range []*recorder.Recorder{asking, answering} {
@@ -294,14 +285,11 @@ func TestTwoOwners(t *testing.T) {
 	o := verify.Options{Trust: joined, At: time.Now()}
 	o.Together = verify.NewTogether(o)
 	for _, b := range []*evidence.Bundle{one, other} {
-		if r := verify.Bundle(b, o); r.Outcome != verify.Proved || r.Of(verify.Content).Status != verify.Proved {
-			t.Errorf("%+v", r.Guarantees)
-		}
+		r := verify.Bundle(b, o)
+		must.Hold(t, r.Outcome == verify.Proved && r.Of(verify.Content).Status == verify.Proved, "%+v", r.Guarantees)
 	}
 	r := o.Together.Exchanges()
-	if r == nil || len(r.Pairs) != 3 || len(r.Differences) != 0 || len(r.Alone) != 1 || r.Alone[0].Side != evidence.Answered {
-		t.Fatalf("%+v", r)
-	}
+	must.Need(t, r != nil && len(r.Pairs) == 3 && len(r.Differences) == 0 && len(r.Alone) == 1 && r.Alone[0].Side == evidence.Answered, "%+v", r)
 	for _, p := range r.Pairs {
 		if !p.Proved || p.Witnesses != 2 || p.Asked.Agent != "ben" || p.Answered.Agent != "mia" || p.Asked.Log == p.Answered.Log || p.Asked.Request != p.Answered.Request {
 			t.Errorf("%+v", p)
@@ -337,15 +325,13 @@ func TestCards(t *testing.T) {
 			answer := must.Get(http.Get(server.URL + path))(t)
 			got, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
-			if err != nil || string(got) != want || (answer.Header.Get("ETag") == "") != (origin != "") {
-				t.Errorf("%s: %s %v %v", path, got, answer.Header, err)
-			}
+			must.Hold(t, err == nil && string(got) == want && (answer.Header.Get("ETag") == "") == (origin != ""),
+				"%s: %s %v %v", path, got, answer.Header, err)
 		}
 		must.Do(t, r.Close(t.Context()))
 		_, events := records(t, folder)
-		if e := events[observed.Configuration]; (e != nil) != (origin != "") || e != nil && !strings.Contains(e.Reason, "without its signatures") {
-			t.Errorf("%+v", e)
-		}
+		e := events[observed.Configuration]
+		must.Hold(t, (e != nil) == (origin != "") && (e == nil || strings.Contains(e.Reason, "without its signatures")), "%+v", e)
 		if bundle, _ := carry(t, folder); len(bundle.Records) != 2 || bundle.Records[0].Payload.Observed.Response.SHA256 != evidence.DigestOf([]byte(served)) {
 			t.Errorf("what the agent sent is not what is recorded")
 		}
@@ -369,9 +355,7 @@ func TestBeforeAnAgent(t *testing.T) {
 		answer := must.Get(http.DefaultClient.Do(req))(t)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if err != nil || answer.StatusCode != c.status || !strings.Contains(string(text), c.says) {
-			t.Errorf("%s: %d %s", c.header, answer.StatusCode, text)
-		}
+		must.Hold(t, err == nil && answer.StatusCode == c.status && strings.Contains(string(text), c.says), "%s: %d %s", c.header, answer.StatusCode, text)
 	}
 	must.Do(t, r.Close(t.Context()))
 	for says, o := range map[string]recorder.Options{
@@ -382,8 +366,6 @@ func TestBeforeAnAgent(t *testing.T) {
 		`unknown value "left"`:           {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL, Side: "left"}},
 		"and not to both":                {Agent: "mia", Upstreams: recorder.Known(), A2A: &recorder.A2A{Origin: agent.URL}},
 	} {
-		if err := o.Check(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		must.Say(t, o.Check(), says)
 	}
 }

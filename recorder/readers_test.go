@@ -199,9 +199,8 @@ func TestTwoReaders(t *testing.T) {
 			calls, _ := records(t, folder)
 			switch test.want {
 			case refused:
-				if status != http.StatusBadRequest || len(calls) != 0 || len(w.asked) != 0 || !strings.Contains(body, "Connection") {
-					t.Errorf("status %d, %d records, asked %d times: %s", status, len(calls), len(w.asked), body)
-				}
+				must.Hold(t, status == http.StatusBadRequest && len(calls) == 0 && len(w.asked) == 0 && strings.Contains(body, "Connection"),
+					"status %d, %d records, asked %d times: %s", status, len(calls), len(w.asked), body)
 				return
 			case "no answer":
 				if status != http.StatusBadGateway || len(calls) != 1 || calls[0].Payload.Observed.Ended != evidence.UpstreamError || calls[0].Payload.ResponseBody != nil {
@@ -213,13 +212,11 @@ func TestTwoReaders(t *testing.T) {
 			file := chain(t, i, calls[0].Payload.ChainID)
 			report := verify.Bundle(file, verify.Options{Trust: trusted, Require: []verify.Guarantee{verify.Vantage}})
 			want := map[string]verify.Status{unproved: verify.NotProved, proved: verify.Proved}[test.want]
-			if got := report.Of(verify.Vantage); len(calls) != 1 || got.Status != want || report.Outcome != want {
-				t.Errorf("%d records, status %d: %+v", len(calls), status, got)
-			}
+			got := report.Of(verify.Vantage)
+			must.Hold(t, len(calls) == 1 && got.Status == want && report.Outcome == want, "%d records, status %d: %+v", len(calls), status, got)
 			last := file.Records[len(file.Records)-1]
-			if said, _ := last.Said("/response_body", last.Payload.ResponseBody); test.want == proved && !strings.Contains(string(said), `Yes.`) {
-				t.Errorf("it says %s", said)
-			}
+			said, _ := last.Said("/response_body", last.Payload.ResponseBody)
+			must.Hold(t, test.want != proved || strings.Contains(string(said), `Yes.`), "it says %s", said)
 		})
 	}
 }
@@ -246,15 +243,11 @@ func TestHeadersOfOneHop(t *testing.T) {
 	for _, named := range []string{"x-api-key", "content-encoding", "AUTHORIZATION", "jurat-chain"} {
 		req := question(t, "http://"+w.address+"/v1/chat/completions", "one")
 		req.Header["connection"], req.Header[named] = []string{named}, []string{"deflate"}
-		if _, err := ask(t, client, req); err == nil || !strings.Contains(err.Error(), "Connection") {
-			t.Errorf("%s is named in a call of the program: %v", named, err)
-		}
+		must.Refuse(t, "Connection", named)(ask(t, client, req))
 	}
 	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
-	if len(calls) != 2 || len(w.asked) != 2 {
-		t.Fatalf("%d calls recorded, %d made", len(calls), len(w.asked))
-	}
+	must.Need(t, len(calls) == 2 && len(w.asked) == 2, "%d calls recorded, %d made", len(calls), len(w.asked))
 	for n := range calls {
 		o, asked := calls[n].Payload.Observed, <-w.asked
 		if o.Credential != "" || strings.Contains(string(o.Request.Headers), "wn") || strings.Contains(strings.ToLower(asked), "secret") || strings.Contains(asked, "Proxy-Auth") {
@@ -304,18 +297,13 @@ func TestWordsOfLibraries(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "data")
 			r := open(t, recorder.Options{Folder: folder, Agent: "mia"})
 			_, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, "http://"+w.address+"/v1/chat/completions", "one"))
-			if err == nil {
-				t.Error("the call succeeded")
-			}
+			must.Hold(t, err != nil, "the call succeeded")
 			must.Do(t, r.Close(t.Context()))
 			calls, _ := records(t, folder)
-			if len(calls) != 1 {
-				t.Fatalf("%d records", len(calls))
-			}
+			must.Need(t, len(calls) == 1, "%d records", len(calls))
 			o := calls[0].Payload.Observed
-			if text := strings.ToLower(strings.Join(o.Missing, "\n")); strings.Contains(text, canary) || !strings.Contains(text, "why the call ended: ") {
-				t.Errorf("it says %q", o.Missing)
-			}
+			text := strings.ToLower(strings.Join(o.Missing, "\n"))
+			must.Hold(t, !strings.Contains(text, canary) && strings.Contains(text, "why the call ended: "), "it says %q", o.Missing)
 		})
 	}
 }
@@ -346,9 +334,7 @@ func TestHeadersThatSayNothing(t *testing.T) {
 	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	document := must.Get(calls[0].Marshal())(t)
-	if strings.Contains(string(document), canary) {
-		t.Errorf("the record has the canary: %s", document)
-	}
+	must.Hold(t, !strings.Contains(string(document), canary), "the record has the canary: %s", document)
 	o := calls[0].Payload.Observed
 	must.Equal(t, string(o.Request.Headers), `{"accept-encoding":"gzip, deflate;q=0.5, *;q=0","anthropic-version":"2023-06-01"}`)
 	if got := string(o.Response.Headers); got != `{"date":"Thu, 26 Nov 2026 10:00:00 GMT","openai-processing-ms":"17"}` || o.Response.Type != "application/json" {

@@ -101,23 +101,17 @@ func TestTransport(t *testing.T) {
 	r := open(t, recorder.Options{Folder: folder, Agent: "mia"})
 	client := &http.Client{Transport: r.Transport(nil)}
 	req := question(t, p.URL+"/v1/chat/completions", "one")
-	if text, err := ask(t, client, req.WithContext(recorder.WithChain(t.Context(), "monday"))); err != nil || text != answered {
-		t.Fatalf("%q, %v", text, err)
-	}
+	text, err := ask(t, client, req.WithContext(recorder.WithChain(t.Context(), "monday")))
+	must.Need(t, err == nil && text == answered, "%q, %v", text, err)
 	for name := range *p.header.Load() {
-		if strings.HasPrefix(name, "Jurat-") || name == "Accept-Encoding" {
-			t.Errorf("the provider got the header %s", name)
-		}
+		must.Hold(t, !strings.HasPrefix(name, "Jurat-") && name != "Accept-Encoding", "the provider got the header %s", name)
 	}
 	must.Equal(t, len(req.Header), 2)
-	if text, err := ask(t, client, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "ada"))); err != nil || text != answered {
-		t.Fatalf("%q, %v", text, err)
-	}
+	text, err = ask(t, client, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "ada")))
+	must.Need(t, err == nil && text == answered, "%q, %v", text, err)
 	must.Do(t, r.Close(t.Context()))
 	calls, events := records(t, folder)
-	if len(calls) != 2 {
-		t.Fatalf("%d calls in the log", len(calls))
-	}
+	must.Need(t, len(calls) == 2, "%d calls in the log", len(calls))
 	for n, want := range []struct{ agent, chain string }{{"mia", recorder.Chain("mia", "monday")}, {"ada", "recorded/ada/"}} {
 		o := calls[n].Payload.Observed
 		if o.Agent != want.agent || o.Vantage != evidence.InProcess || !strings.HasPrefix(calls[n].Payload.ChainID, want.chain) || o.Ended != evidence.Complete {
@@ -142,17 +136,15 @@ func TestHandler(t *testing.T) {
 		}
 		answer := must.Get(http.DefaultClient.Do(req))(t)
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusUnauthorized || p.asked.Load() != 0 {
-			t.Errorf("token %q: status %d, the provider was asked %d times", token, answer.StatusCode, p.asked.Load())
-		}
+		must.Hold(t, answer.StatusCode == http.StatusUnauthorized && p.asked.Load() == 0,
+			"token %q: status %d, the provider was asked %d times", token, answer.StatusCode, p.asked.Load())
 	}
 	// The same recorder also records calls of this program.
 	must.Get(ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "mia"))))(t)
 	must.Do(t, r.Stop(t.Context(), "the shift ended"))
 	calls, events := records(t, folder)
-	if len(calls) != 1 || calls[0].Payload.Observed.Vantage != evidence.InProcess || calls[0].Payload.Observed.Agent != "mia" {
-		t.Errorf("%d calls", len(calls))
-	}
+	must.Hold(t, len(calls) == 1 && calls[0].Payload.Observed.Vantage == evidence.InProcess && calls[0].Payload.Observed.Agent == "mia",
+		"%d calls", len(calls))
 	if start := events[observed.Start]; start.Vantage != evidence.Proxy || start.Mode != observed.Passing || events[observed.Stop].Reason != "the shift ended" {
 		t.Errorf("events: %+v, %+v", start, events[observed.Stop])
 	}
@@ -165,13 +157,10 @@ func TestNobodyCalls(t *testing.T) {
 	defer r.Close(t.Context())
 	_, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "one"))
 	var refusal *recorder.Refusal
-	if !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, "recorder.WithAgent") || p.asked.Load() != 0 {
-		t.Errorf("%v; the provider was asked %d times", err, p.asked.Load())
-	}
+	must.Hold(t, errors.As(err, &refusal) && strings.Contains(refusal.Reason, "recorder.WithAgent") && p.asked.Load() == 0,
+		"%v; the provider was asked %d times", err, p.asked.Load())
 	_, err = ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "one").WithContext(recorder.WithAgent(t.Context(), "a\u0000b")))
-	if err == nil || p.asked.Load() != 0 {
-		t.Errorf("a name with a control character: %v; the provider was asked %d times", err, p.asked.Load())
-	}
+	must.Hold(t, err != nil && p.asked.Load() == 0, "a name with a control character: %v; the provider was asked %d times", err, p.asked.Load())
 }
 
 // TestOptions: what no recorder can be made of is refused before anything is made, with the name of the option.
@@ -188,12 +177,9 @@ func TestOptions(t *testing.T) {
 	} {
 		o.Folder = filepath.Join(t.TempDir(), "data")
 		_, err := recorder.Open(t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "marked-secret") {
-			t.Errorf("want an error about %s, got %v", want, err)
-		}
-		if _, err := installation.Open(t.Context(), installation.Config{Dir: o.Folder}); !errors.Is(err, installation.ErrNone) {
-			t.Errorf("%s: something was made: %v", want, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "marked-secret"),
+			"want an error about %s, got %v", want, err)
+		must.Fail(t, installation.ErrNone, want)(installation.Open(t.Context(), installation.Config{Dir: o.Folder}))
 	}
 }
 
@@ -232,8 +218,7 @@ func TestFolderGone(t *testing.T) {
 		"the database is removed": {func(t *testing.T, folder string) { must.Do(t, os.Remove(filepath.Join(folder, "jurat.db"))) }, nil},
 		"a copy is in the database's place": {func(t *testing.T, folder string) {
 			db := filepath.Join(folder, "jurat.db")
-			text, err := os.ReadFile(db)
-			must.Do(t, err)
+			text := must.Get(os.ReadFile(db))(t)
 			must.Do(t, os.Rename(db, db+".away"))
 			must.Do(t, os.WriteFile(db, text, 0o600))
 		}, func(t *testing.T, folder string) {
@@ -256,9 +241,8 @@ func TestFolderGone(t *testing.T) {
 				must.Do(t, os.Mkdir(folder+".real", 0o700))
 				must.Do(t, os.Symlink(folder+".real", folder))
 				g := newGate(t, recorder.Options{Folder: folder, Mode: mode})
-				if _, whole := g.ask("before"); !whole {
-					t.Fatal("no call passes")
-				}
+				_, whole := g.ask("before")
+				must.Need(t, whole, "no call passes")
 				trouble.cause(t, folder)
 				g.troubled("while it is gone")
 				if trouble.undo != nil {
@@ -269,9 +253,7 @@ func TestFolderGone(t *testing.T) {
 					return
 				}
 				g.server.Close()
-				if err := g.recorder.Close(context.WithoutCancel(t.Context())); err == nil {
-					t.Error("Close does not say that calls are in no log")
-				}
+				must.Say(t, g.recorder.Close(context.WithoutCancel(t.Context())), "", "Close does not say that calls are in no log")
 			})
 		}
 	}
@@ -308,9 +290,7 @@ func TestExpiredRecords(t *testing.T) {
 	must.Do(t, i.Close())
 	p := newProvider(t)
 	r := open(t, recorder.Options{Folder: folder, Name: "gate", Agent: "mia", Chain: "monday"})
-	if text, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "one")); err != nil || text != answered {
-		t.Errorf("%q, %v", text, err)
-	}
+	must.Give(ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "one")))(t, answered)
 	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	must.Len(t, calls, 1)
@@ -344,9 +324,8 @@ func newGate(t *testing.T, o recorder.Options) *gate {
 func (g *gate) begin() {
 	g.t.Helper()
 	var err error
-	if g.recorder, err = recorder.Open(g.t.Context(), g.options); err != nil {
-		g.t.Fatal(err)
-	}
+	g.recorder, err = recorder.Open(g.t.Context(), g.options)
+	must.Do(g.t, err)
 	g.server = httptest.NewServer(g.recorder.Handler())
 	g.t.Cleanup(g.server.Close)
 }
@@ -399,9 +378,7 @@ func (g *gate) recovers(name string) {
 		if _, whole := g.ask(fmt.Sprintf("%s %d", name, n)); whole {
 			return
 		}
-		if n == 300 {
-			g.t.Fatal("no call passes again")
-		}
+		must.Need(g.t, n != 300, "no call passes again")
 		time.Sleep(100 * time.Millisecond)
 	}
 }
@@ -410,15 +387,11 @@ func (g *gate) recovers(name string) {
 func (g *gate) check(c installation.Config) {
 	g.t.Helper()
 	i, err := installation.Open(g.t.Context(), c)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Do(g.t, err)
 	defer i.Close()
 	sealed, ends, missed := map[evidence.Digest]int{}, map[evidence.Digest]evidence.Ended{}, 0
 	for placed, err := range i.Ledger.Records(g.t.Context(), 0) {
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.Do(g.t, err)
 		p := &placed.Record.Payload
 		switch p.ActionType {
 		case evidence.ObservedCall:
@@ -444,16 +417,11 @@ func (g *gate) check(c installation.Config) {
 		case in == 0:
 			without++
 		}
-		if g.options.Mode != recorder.Passing && slices.Contains(g.whole, name) && ends[digest(name)] != evidence.Complete {
-			g.t.Errorf("the client got all of %q, and the log says %q", name, ends[digest(name)])
-		}
+		must.Hold(g.t, g.options.Mode == recorder.Passing || !slices.Contains(g.whole, name) || ends[digest(name)] == evidence.Complete,
+			"the client got all of %q, and the log says %q", name, ends[digest(name)])
 	}
-	if without != missed {
-		g.t.Errorf("%d calls are not in the log, and %d are counted as missed", without, missed)
-	}
-	if g.options.Mode == recorder.Passing && len(g.whole) != len(g.asked) {
-		g.t.Errorf("of %d calls of open mode %d passed", len(g.asked), len(g.whole))
-	}
+	must.Hold(g.t, without == missed, "%d calls are not in the log, and %d are counted as missed", without, missed)
+	must.Hold(g.t, g.options.Mode != recorder.Passing || len(g.whole) == len(g.asked), "of %d calls of open mode %d passed", len(g.asked), len(g.whole))
 	g.t.Logf("%d calls reached the provider, %d passed whole, %d are counted as missed", len(g.asked), len(g.whole), missed)
 }
 
@@ -463,25 +431,20 @@ func (g *gate) troubled(name string) {
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(func() {
-			if _, whole := g.ask(fmt.Sprintf("%s at once %d", name, n)); whole != (g.options.Mode == recorder.Passing) {
-				g.t.Errorf("%s: an answer passed whole: %v", name, whole)
-			}
+			_, whole := g.ask(fmt.Sprintf("%s at once %d", name, n))
+			must.Hold(g.t, whole == (g.options.Mode == recorder.Passing), "%s: an answer passed whole: %v", name, whole)
 		})
 	}
 	all.Wait()
 	refused := 0
 	for n := range 3 {
 		status, whole := g.ask(fmt.Sprintf("%s %d", name, n))
-		if whole != (g.options.Mode == recorder.Passing) {
-			g.t.Errorf("%s: an answer passed whole: %v", name, whole)
-		}
+		must.Hold(g.t, whole == (g.options.Mode == recorder.Passing), "%s: an answer passed whole: %v", name, whole)
 		if status == http.StatusServiceUnavailable {
 			refused++
 		}
 	}
-	if g.options.Mode != recorder.Passing && refused == 0 {
-		g.t.Errorf("%s: no new call was refused with 503", name)
-	}
+	must.Hold(g.t, g.options.Mode == recorder.Passing || refused != 0, "%s: no new call was refused with 503", name)
 }
 
 // TestDatabaseGone: the log's database dies while calls are under way. In closed mode no client gets the end of an unsealed call; in open mode all pass. When the database is back, calls pass again, and the
@@ -495,9 +458,8 @@ func TestDatabaseGone(t *testing.T) {
 			must.Do(t, os.WriteFile(key, filestore.Generate(), 0o600))
 			o := recorder.Options{Folder: filepath.Join(t.TempDir(), "own"), Database: server.Database(t), WrappingKey: key, Mode: mode}
 			g := newGate(t, o)
-			if _, whole := g.ask("before"); !whole {
-				t.Fatal("no call passes")
-			}
+			_, whole := g.ask("before")
+			must.Need(t, whole, "no call passes")
 			server.Kill(t)
 			g.troubled("while it is gone")
 			server.Restart(t)
@@ -520,20 +482,17 @@ func TestAuthorityHangs(t *testing.T) {
 	must.Do(t, i.Close())
 	g := newGate(t, recorder.Options{Folder: folder})
 	for n := range 3 {
-		if status, whole := g.ask(fmt.Sprint(n)); !whole {
-			t.Fatalf("status %d", status)
-		}
+		status, whole := g.ask(fmt.Sprint(n))
+		must.Need(t, whole, "status %d", status)
 	}
 	g.end()
 	g.check(installation.Config{Dir: folder})
-	if i, err = installation.Open(t.Context(), installation.Config{Dir: folder}); err != nil {
-		t.Fatal(err)
-	}
+	i, err = installation.Open(t.Context(), installation.Config{Dir: folder})
+	must.Do(t, err)
 	defer i.Close()
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
 		must.Do(t, err)
-		if placed.Record.Payload.ActionType == evidence.ObservedCall && len(placed.Record.Timestamps) != 1 {
-			t.Errorf("%d time stamps, want that of the built-in authority", len(placed.Record.Timestamps))
-		}
+		must.Hold(t, placed.Record.Payload.ActionType != evidence.ObservedCall || len(placed.Record.Timestamps) == 1,
+			"%d time stamps, want that of the built-in authority", len(placed.Record.Timestamps))
 	}
 }

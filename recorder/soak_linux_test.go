@@ -220,9 +220,8 @@ func (s *soaking) load(lasts time.Duration) (most int, acts, failed int64) {
 	for worker := range 32 {
 		all.Go(func() {
 			for n := worker; time.Now().Before(end); n++ {
-				if err := list[n%len(list)](s.t.Context(), int64(n)<<8+int64(worker)); err != nil && bad.Add(1) == 1 {
-					s.t.Error(err)
-				}
+				err := list[n%len(list)](s.t.Context(), int64(n)<<8+int64(worker))
+				must.Hold(s.t, err == nil || bad.Add(1) != 1, "%v", err)
 				done.Add(1)
 			}
 		})
@@ -245,9 +244,7 @@ func (s *soaking) quiet() (goroutines, files int) {
 	s.server.CloseClientConnections()
 	runtime.GC()
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	return runtime.NumGoroutine(), len(open)
 }
 
@@ -271,9 +268,7 @@ func TestSoak(t *testing.T) {
 	var journal int64
 	settled := func() bool {
 		left, err := sealer.Look(t.Context(), recorder.Folder(folder))
-		if err != nil || len(left) != 3 {
-			t.Fatal(left, err)
-		}
+		must.Need(t, err == nil && len(left) == 3, "%v %v", left, err)
 		underWay, copies, journal = 0, 0, 0
 		for _, p := range left {
 			underWay, copies, journal = underWay+p.Open, copies+p.Copies, journal+p.JournalBytes
@@ -285,18 +280,15 @@ func TestSoak(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	t.Logf("%d acts, %d failed; goroutines %d, at most %d, then %d; files %d, then %d; %d calls open, %d copies, journals of %d bytes", acts, failed, goroutines, most, g, files, f, underWay, copies, journal)
-	if !settled() {
-		t.Error("what the load took does not come back")
-	}
+	must.Hold(t, settled(), "what the load took does not come back")
 	for _, server := range []*httptest.Server{s.toModels, s.toMCP, s.models, s.server} {
 		server.Close()
 	}
 	for _, r := range []*recorder.Recorder{models, tools, s.pipes} {
 		must.Do(t, r.Close(t.Context()))
 	}
-	if sealed := observedIn(t, folder); sealed != s.sealed.Load() {
-		t.Errorf("%d acts are in the log of %d that must be", sealed, s.sealed.Load())
-	}
+	sealed := observedIn(t, folder)
+	must.Hold(t, sealed == s.sealed.Load(), "%d acts are in the log of %d that must be", sealed, s.sealed.Load())
 }
 
 // observedIn counts the acts in a folder's log that recorders saw.
@@ -319,9 +311,8 @@ func onFullDisk(t *testing.T, mode recorder.Mode) {
 		folder, filling := filepath.Join(disk.Path, "data"), filepath.Join(disk.Path, "filling")
 		g := newGate(t, recorder.Options{Folder: folder, Mode: mode})
 		g.padding = strings.Repeat(" indeed", 20_000)
-		if _, whole := g.ask("before"); !whole {
-			t.Fatal("no call passes")
-		}
+		_, whole := g.ask("before")
+		must.Need(t, whole, "no call passes")
 		for _, round := range []string{"first", "second"} {
 			disk.Fill(t, filling)
 			g.troubled(round)

@@ -3,7 +3,6 @@ package reputation_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -110,9 +109,7 @@ func TestAttacksMoveNothing(t *testing.T) {
 			w.give(idle...)
 			before := len(w.files)
 			w.try(panel(jury.SafePass, "script"), idle...)
-			if len(w.files) != before+1 {
-				w.t.Fatal("no trial was held")
-			}
+			must.Need(w.t, len(w.files) == before+1, "no trial was held")
 		}},
 		"transcripts": {attack: func(w *world) {
 			for range 20 {
@@ -146,9 +143,7 @@ func TestAttacksMoveNothing(t *testing.T) {
 			if name == "one trial of 200 idle records" {
 				most = 6790 // as much as one record more that passes, at most
 			}
-			if got > most || after.Outcome == verify.Refuted {
-				t.Errorf("the lower bound is now %d, want at most %d\n%+v", got, most, after.LeftOut)
-			}
+			must.Hold(t, got <= most && after.Outcome != verify.Refuted, "the lower bound is now %d, want at most %d\n%+v", got, most, after.LeftOut)
 		})
 	}
 }
@@ -201,13 +196,9 @@ func TestPaddingMovesNothing(t *testing.T) {
 			w.try(panel(jury.UnsafeFail, "script"), failed)
 			v := view()
 			for _, u := range class(v, reputation.Models).Units {
-				if u.Digest == failed.Digest && (u.Weight != 1<<20 || u.Shared != 0) {
-					t.Errorf("tried alone it weighs %d: %+v", u.Weight, u)
-				}
+				must.Hold(t, u.Digest != failed.Digest || u.Weight == 1<<20 && u.Shared == 0, "tried alone it weighs %d: %+v", u.Weight, u)
 			}
-			if lower(v) == 0 || lower(v) > tt.want {
-				t.Errorf("tried alone, it leaves a lower bound of %d, want at most %d", lower(v), tt.want)
-			}
+			must.Hold(t, lower(v) != 0 && lower(v) <= tt.want, "tried alone, it leaves a lower bound of %d, want at most %d", lower(v), tt.want)
 		})
 	}
 }
@@ -227,9 +218,7 @@ func TestNewNamesBeginAtNothing(t *testing.T) {
 	w.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: "new-name", RequestID: "q", Timestamp: evidence.FormatTime(w.Now()), Model: "m", ModelVersion: "m-1",
 		Parameters: jsontext.Value("{}"), Prompt: jsontext.Value(`"q"`), Response: jsontext.Value(`"a"`)})
 	v := w.view(func(c *reputation.Config) { c.Agent = "new-name" })
-	if len(v.Classes) != 0 || lower(v) != 0 {
-		t.Errorf("%+v", v.Classes)
-	}
+	must.Hold(t, len(v.Classes) == 0 && lower(v) == 0, "%+v", v.Classes)
 }
 
 // TestBackdating: a claimed time moves nothing. Only the proved one counts.
@@ -239,9 +228,8 @@ func TestBackdating(t *testing.T) {
 		backdated.tried(panel(jury.SafePass, "script"), i, func(p *evidence.Payload) { p.Timestamp = "2020-01-01T00:00:00Z" })
 	}
 	a, b := honest.view(), backdated.view()
-	if lower(a) != lower(b) || lower(b) == 0 || class(b, reputation.Models).Good.Weight != class(a, reputation.Models).Good.Weight {
-		t.Errorf("%d and %d", lower(a), lower(b))
-	}
+	must.Hold(t, lower(a) == lower(b) && lower(b) != 0 && class(b, reputation.Models).Good.Weight == class(a, reputation.Models).Good.Weight,
+		"%d and %d", lower(a), lower(b))
 }
 
 // TestDroppedJudgment: a file that is kept back shows, and there is no number.
@@ -257,9 +245,7 @@ func TestDroppedJudgment(t *testing.T) {
 	// The last one leaves no hole: the log's entries show it.
 	g := w.informed()
 	v = w.viewOf(g, w.files[:len(w.files)-1])
-	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "dropped" {
-		t.Errorf("without the last one: %s %+v", v.Outcome, v.Completeness)
-	}
+	must.Hold(t, v.Outcome == verify.Refuted && v.Completeness[0].Judgments.Rule == "dropped", "without the last one: %s %+v", v.Outcome, v.Completeness)
 	g = w.informed()
 	if v = w.viewOf(g, w.files); v.Outcome != verify.Proved || v.Completeness[0].Records.Status != verify.Proved || v.Coverage.Total != 14 {
 		t.Errorf("with all: %s %+v", v.Outcome, v.Completeness)
@@ -288,14 +274,11 @@ func TestJudgmentWithoutPlace(t *testing.T) {
 	}
 	g = w.informed()
 	v = w.viewOf(g, append(slices.Clone(w.files[:last]), bare(w.files[1]))) // another one
-	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "dropped" || v.Unsettled() {
-		t.Errorf("with another judgment in its place: %s %+v", v.Outcome, v.Completeness)
-	}
+	must.Hold(t, v.Outcome == verify.Refuted && v.Completeness[0].Judgments.Rule == "dropped" && !v.Unsettled(),
+		"with another judgment in its place: %s %+v", v.Outcome, v.Completeness)
 	g = w.informed()
 	v = w.viewOf(g, append(slices.Clone(w.files), bare(w.files[last]))) // anybody can strip a copy
-	if v.Outcome != verify.Proved || class(v, reputation.Models).Bounds == nil {
-		t.Errorf("with a copy beside: %s %+v", v.Outcome, v.Completeness)
-	}
+	must.Hold(t, v.Outcome == verify.Proved && class(v, reputation.Models).Bounds != nil, "with a copy beside: %s %+v", v.Outcome, v.Completeness)
 }
 
 // entries gives the log's entries to a gatherer.
@@ -366,22 +349,17 @@ func TestForeignEntries(t *testing.T) {
 	all := w.allEntries()
 	lines := bytes.SplitAfter(all, []byte("\n"))
 	for name, doc := range map[string][]byte{"cut": bytes.Join(lines[:len(lines)-2], nil), "longer": append(slices.Clone(all), lines[0]...), "swapped": append(slices.Clone(lines[1]), append(slices.Clone(lines[0]), bytes.Join(lines[2:], nil)...)...), "no entries": []byte("nonsense\n")} {
-		if err := w.gatherer().Entries(checkpoint, bytes.NewReader(doc)); !errors.Is(err, operator.ErrEntries) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Want(t, w.gatherer().Entries(checkpoint, bytes.NewReader(doc)), operator.ErrEntries, name)
 	}
-	if err := w.gatherer().Entries(strings.Replace(checkpoint, "\n", "x\n", 1), bytes.NewReader(all)); err == nil {
-		t.Error("a checkpoint that nobody signed was taken")
-	}
+	must.Say(t, w.gatherer().Entries(strings.Replace(checkpoint, "\n", "x\n", 1), bytes.NewReader(all)), "", "a checkpoint that nobody signed was taken")
 }
 
 // TestRevokedKey: what a stolen key signed since does not count, by the trust file or by the log alone.
 func TestRevokedKey(t *testing.T) {
 	w := passed(t, 12)
 	theft := w.Now()
-	if v := w.view(); lower(v) == 0 {
-		t.Fatal("there is no number before")
-	}
+	v := w.view()
+	must.Need(t, lower(v) != 0, "there is no number before")
 	revoked := w.view(func(c *reputation.Config) {
 		for i := range c.Options.Trust.Keys {
 			if k := &c.Options.Trust.Keys[i]; k.Name == agent {
@@ -389,9 +367,8 @@ func TestRevokedKey(t *testing.T) {
 			}
 		}
 	})
-	if lower(revoked) != 0 || len(revoked.Incidents) != 1 || !leftOut(revoked, reputation.TheRecord, "authentication/revoked") {
-		t.Errorf("by the trust file: %d, %+v, %+v", lower(revoked), revoked.Incidents, revoked.LeftOut)
-	}
+	must.Hold(t, lower(revoked) == 0 && len(revoked.Incidents) == 1 && leftOut(revoked, reputation.TheRecord, "authentication/revoked"),
+		"by the trust file: %d, %+v, %+v", lower(revoked), revoked.Incidents, revoked.LeftOut)
 	w.give(w.revoke(theft.Add(-time.Hour))...)
 	if v := w.view(); lower(v) != 0 || !leftOut(v, reputation.TheRecord, "revoked") || len(v.Incidents) != 1 || v.Incidents[0].Source != "log" {
 		t.Errorf("by the log: %d, %+v, %+v", lower(v), v.Incidents, v.LeftOut)
@@ -451,13 +428,11 @@ func TestOverturned(t *testing.T) {
 		c.Policy = reputation.DefaultPolicy()
 		c.Policy.AfterOverturn = true
 	}
-	if v := w.view(again); class(v, reputation.Models).Bad.Units != 1 {
-		t.Errorf("without a later verdict: %+v", class(v, reputation.Models).Bad)
-	}
+	v := w.view(again)
+	must.Hold(t, class(v, reputation.Models).Bad.Units == 1, "without a later verdict: %+v", class(v, reputation.Models).Bad)
 	w.try(panel(jury.SafePass, "script"), r)
-	if v := w.view(); class(v, reputation.Models).Bad.Units != 1 {
-		t.Errorf("without the policy: %+v", class(v, reputation.Models).Bad)
-	}
+	v = w.view()
+	must.Hold(t, class(v, reputation.Models).Bad.Units == 1, "without the policy: %+v", class(v, reputation.Models).Bad)
 	if v := w.view(again); class(v, reputation.Models).Bad.Units != 0 || class(v, reputation.Models).Good.Units != 13 {
 		t.Errorf("with the policy: %+v", class(v, reputation.Models))
 	}
@@ -519,9 +494,7 @@ func TestSplittingChangesNothing(t *testing.T) {
 		w.files = append(w.files, w.files[r.IntN(len(w.files))]) // one twice
 		shuffle(r, w.files)
 		got := must.Get(w.view().Marshal())(w.t)
-		if !bytes.Equal(got, want) {
-			t.Fatalf("\n%s\n%s", got, want)
-		}
+		must.Need(t, bytes.Equal(got, want), "\n%s\n%s", got, want)
 	}
 }
 
@@ -539,14 +512,11 @@ func TestDamagedCopiesTakeNothingBack(t *testing.T) {
 	for _, files := range [][][]byte{slices.Concat(damaged, w.files), slices.Concat(w.files, damaged)} {
 		g := w.gatherer()
 		for _, doc := range files {
-			if _, err := g.File(doc); err != nil {
-				t.Fatal(err)
-			}
+			_, err := g.File(doc)
+			must.Do(t, err)
 		}
 		v := must.Get(g.View())(w.t)
-		if lower(v) != want || want == 0 {
-			t.Errorf("the lower bound is %d, want %d\n%+v", lower(v), want, v.LeftOut)
-		}
+		must.Hold(t, lower(v) == want && want != 0, "the lower bound is %d, want %d\n%+v", lower(v), want, v.LeftOut)
 	}
 }
 
@@ -571,9 +541,7 @@ func TestErasureChangesNothing(t *testing.T) {
 		w.files[i] = must.Get(b.Marshal())(t)
 	}
 	got := must.Get(w.view().Marshal())(w.t)
-	if erased < 24 || !bytes.Equal(got, want) {
-		t.Errorf("%d texts erased\n%s\n%s", erased, got, want)
-	}
+	must.Hold(t, erased >= 24 && bytes.Equal(got, want), "%d texts erased\n%s\n%s", erased, got, want)
 }
 
 // TestBadReviewTakesNothingBack: what comes after the closing cannot make a bad verdict doubtful.
@@ -587,9 +555,8 @@ func TestBadReviewTakesNothingBack(t *testing.T) {
 	v := w.view(func(c *reputation.Config) { // the reader does not know the reviewer
 		c.Options.Trust = without(t, c.Options.Trust, "stranger")
 	})
-	if class(v, reputation.Models).Bad.Units != 1 || !leftOut(v, reputation.TheDecision, "content/unknown-key") {
-		t.Errorf("%+v\n%+v", class(v, reputation.Models).Bad, v.LeftOut)
-	}
+	must.Hold(t, class(v, reputation.Models).Bad.Units == 1 && leftOut(v, reputation.TheDecision, "content/unknown-key"),
+		"%+v\n%+v", class(v, reputation.Models).Bad, v.LeftOut)
 }
 
 func without(t *testing.T, known *trust.Trust, name string) *trust.Trust {
@@ -605,7 +572,6 @@ func TestTwoHistories(t *testing.T) {
 	other.tried(panel(jury.UnsafeFail, "script"), 0, func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) })
 	w.files = append(w.files, other.files...)
 	v := w.view()
-	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "fork" || v.Completeness[0].Records.Rule != "fork" || lower(v) != 0 {
-		t.Errorf("%s, %+v, lower bound %d", v.Outcome, v.Completeness, lower(v))
-	}
+	must.Hold(t, v.Outcome == verify.Refuted && v.Completeness[0].Judgments.Rule == "fork" && v.Completeness[0].Records.Rule == "fork" && lower(v) == 0,
+		"%s, %+v, lower bound %d", v.Outcome, v.Completeness, lower(v))
 }

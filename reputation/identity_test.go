@@ -47,9 +47,8 @@ func TestIdentity(t *testing.T) {
 	}
 	for name, tt := range tests {
 		me, err := identityOf(&tt.trust, tt.name, tt.ca)
-		if (tt.by == "") != errors.Is(err, ErrIdentity) || err == nil && (me.By != tt.by || tt.ca != "" && me.CA != tt.ca) {
-			t.Errorf("%s: %+v, %v", name, me, err)
-		}
+		must.Hold(t, (tt.by == "") == errors.Is(err, ErrIdentity) && (err != nil || me.By == tt.by && (tt.ca == "" || me.CA == tt.ca)),
+			"%s: %+v, %v", name, me, err)
 	}
 }
 
@@ -87,9 +86,7 @@ func TestOwnSide(t *testing.T) {
 			tt.policy(p)
 		}
 		c := &computation{facts: &Facts{Identity: tt.me}, policy: p}
-		if c.ownSide(tt.rater) != tt.own {
-			t.Errorf("%s: own side: %v, want %v", name, !tt.own, tt.own)
-		}
+		must.Hold(t, c.ownSide(tt.rater) == tt.own, "%s: own side: %v, want %v", name, !tt.own, tt.own)
 	}
 }
 
@@ -128,9 +125,7 @@ func TestLyingSubmission(t *testing.T) {
 	}
 	for name, tt := range tests {
 		s := readSubmission(&evidence.Record{Payload: tt.payload})
-		if s.name != tt.name || len(s.exhibits) != tt.exhibits || s.transcript != tt.transcript {
-			t.Errorf("%s: %+v", name, s)
-		}
+		must.Hold(t, s.name == tt.name && len(s.exhibits) == tt.exhibits && s.transcript == tt.transcript, "%s: %+v", name, s)
 	}
 }
 
@@ -155,26 +150,21 @@ func TestPolicyIsStrict(t *testing.T) {
 		case want == "" && doc != "[]" && err != nil:
 			t.Errorf("%s: %v", doc, err)
 		case err == nil:
-			if _, err := p.Fingerprint(); err != nil {
-				t.Error(err)
-			}
+			must.Fail(t, nil)(p.Fingerprint())
 		}
 	}
-	short, err := ParsePolicy([]byte(`{"format":"jurat/reputation-policy/v1"}`))
-	must.Do(t, err)
+	short := must.Get(ParsePolicy([]byte(`{"format":"jurat/reputation-policy/v1"}`)))(t)
 	a, _ := short.Fingerprint()
-	if b, _ := DefaultPolicy().Fingerprint(); a != b {
-		t.Error("what is left out changes the fingerprint")
-	}
+	b, _ := DefaultPolicy().Fingerprint()
+	must.Hold(t, a == b, "what is left out changes the fingerprint")
 }
 
 // TestWithheldSubmission: a submission whose text is withheld does not say whose acts the jury judged, and a log's entries count what a recorder saw for the recorder. So a judgment
 // that the log counts about the agent is weighed only while each exhibit is at hand: whoever leaves out the act that failed hides nothing.
 func TestWithheldSubmission(t *testing.T) {
 	house := jurattest.New(t)
-	if _, err := house.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := house.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate")
+	must.Do(t, err)
 	options := house.Options(t)
 	options.At = jurattest.Start.Add(24 * time.Hour)
 	now := evidence.FormatTime(jurattest.Start)
@@ -199,8 +189,7 @@ func TestWithheldSubmission(t *testing.T) {
 		"another's is not at hand, either": {others, nil, verify.NotProved},
 		"the exhibit is somebody else's":   {others, []*evidence.Record{others}, verify.Proved},
 	} {
-		g, err := NewGatherer(Config{Agent: "desk", Options: options})
-		must.Do(t, err)
+		g := must.Get(NewGatherer(Config{Agent: "desk", Options: options}))(t)
 		report := &verify.Report{Kind: verify.Trial, TrialOutcome: &jury.TrialOutcome{Verdict: jury.Verdict{Position: jury.UnsafeFail}}}
 		for _, one := range ofTrial {
 			report.Guarantees = append(report.Guarantees, verify.Finding{Guarantee: one, Status: verify.Proved})
@@ -213,9 +202,8 @@ func TestWithheldSubmission(t *testing.T) {
 		f.trial(records, func() *evidence.Bundle { return nil })
 		g.Log(LogFact{Origin: "log", Size: 2, Actor: []evidence.Digest{}, Subject: []evidence.Digest{evidence.DigestOf([]byte("j"))}})
 		v := must.Get(g.View())(t)
-		if got := v.Completeness[0].Judgments; got.Status != c.want || len(v.LeftOut) == 0 {
-			t.Errorf("%s: %+v, want %s; left out: %+v", name, got, c.want, v.LeftOut)
-		}
+		got := v.Completeness[0].Judgments
+		must.Hold(t, got.Status == c.want && len(v.LeftOut) != 0, "%s: %+v, want %s; left out: %+v", name, got, c.want, v.LeftOut)
 	}
 }
 
@@ -225,28 +213,23 @@ func TestDisclosedSubmission(t *testing.T) {
 	id := evidence.RecordIDFor("", "a trial")
 	r := h.Seal(t, evidence.Payload{RecordID: id, ActionType: evidence.Submission, AgentID: "submitter", Timestamp: evidence.FormatTime(h.Now()), ChainID: evidence.TrialPrefix + id, ChainPosition: 1,
 		Case: evidence.DigestOf([]byte("case")), Response: jsontext.Value(`{"agentCard":{"name":"desk"},"conversation":[]}`)}, "/response")
-	if s := readSubmission(r); s.name != "desk" || s.withheld {
-		t.Errorf("%+v", s)
-	}
+	s := readSubmission(r)
+	must.Hold(t, s.name == "desk" && !s.withheld, "%+v", s)
 	r.Disclosures = nil
-	if s := readSubmission(r); s.name != "" || !s.withheld {
-		t.Errorf("%+v", s)
-	}
+	s = readSubmission(r)
+	must.Hold(t, s.name == "" && s.withheld, "%+v", s)
 	if _, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, "desk"); err != nil {
 		t.Fatal(err)
 	}
 	options := h.Options(t)
 	options.At = jurattest.Start.Add(24 * time.Hour)
-	g, err := NewGatherer(Config{Agent: "desk", Options: options})
-	must.Do(t, err)
+	g := must.Get(NewGatherer(Config{Agent: "desk", Options: options}))(t)
 	judgment := &evidence.Record{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment}, Log: &evidence.LogProof{Index: 1, ActorSeq: 1}}
 	for n, name := range []string{"", "desk"} { // without the text, and with it
 		submission := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Submission, Response: jsontext.Value(fmt.Sprintf(`{"agentCard":{"name":%q}}`, name))}}
 		f := &taken{g: g, report: &verify.Report{Kind: verify.Trial}, origin: "log", doubts: map[string][]verify.Finding{}}
 		f.trial([]*evidence.Record{submission, judgment}, func() *evidence.Bundle { return nil })
-		if len(g.trials) != n {
-			t.Errorf("%q: %d trials", name, len(g.trials))
-		}
+		must.Hold(t, len(g.trials) == n, "%q: %d trials", name, len(g.trials))
 	}
 }
 
@@ -268,9 +251,8 @@ func TestWilsonRounds(t *testing.T) {
 			x := new(big.Int).Add(root, big.NewInt(more))
 			return x.Mul(x, x).Mul(x, n).Cmp(radicand)
 		}
-		if square(made.down, 0) > 0 || square(made.down, 1) <= 0 || square(made.up, 0) < 0 || square(made.up, -1) >= 0 {
-			t.Fatalf("%d good, %d bad: %v and %v are not the roots", good, bad, made.down, made.up)
-		}
+		must.Need(t, square(made.down, 0) <= 0 && square(made.down, 1) > 0 && square(made.up, 0) >= 0 && square(made.up, -1) < 0,
+			"%d good, %d bad: %v and %v are not the roots", good, bad, made.down, made.up)
 		got := wilson(good, bad)
 		g, b := float64(good)/one, float64(bad)/one
 		root := 2 * math.Sqrt(g*b/(g+b)+1)
@@ -280,8 +262,7 @@ func TestWilsonRounds(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ good, bad, lower, upper int64 }{{10, 0, 7142, 10_000}, {0, 10, 0, 2857}, {12, 1, 6603, 9866}, {500, 500, 4684, 5315}} {
-		if got := wilson(tt.good*one, tt.bad*one); got.Lower != tt.lower || got.Upper != tt.upper {
-			t.Errorf("%+v: %+v", tt, got)
-		}
+		got := wilson(tt.good*one, tt.bad*one)
+		must.Hold(t, got.Lower == tt.lower && got.Upper == tt.upper, "%+v: %+v", tt, got)
 	}
 }

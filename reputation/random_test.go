@@ -302,9 +302,7 @@ func TestSecondImplementation(t *testing.T) {
 	})
 	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "doubted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
 		"degraded", "inconclusive", "review", "exhibits", "time", "moved", "among fewer", "set aside", "allegation", "allegation decided", "allegation left open"} {
-		if kinds[kind] == 0 {
-			t.Errorf("no random log shows %q", kind)
-		}
+		must.Hold(t, kinds[kind] != 0, "no random log shows %q", kind)
 	}
 }
 
@@ -325,9 +323,8 @@ func inWebAssembly(t *testing.T) (file string) {
 	file = filepath.Join(t.TempDir(), "views.wasm")
 	build := exec.Command("go", "build", "-o", file, "./testdata/views")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	return file
 }
 
@@ -337,9 +334,7 @@ func sameViews(t *testing.T, want []byte, other *exec.Cmd) {
 	var complaints bytes.Buffer
 	other.Stderr = &complaints
 	got, err := other.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, complaints.String())
-	}
+	must.Need(t, err == nil, "%v\n%s", err, complaints.String())
 	if bytes.Equal(got, want) {
 		return
 	}
@@ -378,9 +373,8 @@ func sealedFacts(t *testing.T) (all []*reputation.Facts) {
 			must.Get(g.File(doc))(w.t)
 		}
 		f := must.Get(g.Facts())(w.t)
-		if len(f.Records) != 11 || len(f.Trials) != 13 || len(f.Revocations) != 1 {
-			t.Fatalf("%d records, %d trials, %d revocations", len(f.Records), len(f.Trials), len(f.Revocations))
-		}
+		must.Need(t, len(f.Records) == 11 && len(f.Trials) == 13 && len(f.Revocations) == 1,
+			"%d records, %d trials, %d revocations", len(f.Records), len(f.Trials), len(f.Revocations))
 		all = append(all, f)
 	}
 	return all
@@ -440,9 +434,8 @@ func TestOrderChangesNothing(t *testing.T) {
 			shuffle(r, f.Trials[i].Raters)
 			shuffle(r, f.Trials[i].Decisions)
 		}
-		if got := bytesOf(t, f); !bytes.Equal(got, want) {
-			t.Fatalf("seed %d\n%s\n%s", seed, want, got)
-		}
+		got := bytesOf(t, f)
+		must.Need(t, bytes.Equal(got, want), "seed %d\n%s\n%s", seed, want, got)
 	}
 }
 
@@ -469,17 +462,14 @@ func TestMonths(t *testing.T) {
 	}
 	v := must.Get(f.View())(w.t)
 	c := class(v, reputation.Models)
-	if want := []reputation.Month{{Month: "2024-12", Bad: 1}, {Month: "2025-01", Good: 12}}; !slices.Equal(c.Months, want) || c.Good.Weight != 12<<20 || c.Bad.Weight != 1<<20 {
-		t.Errorf("%+v, good %+v, bad %+v", c.Months, c.Good, c.Bad)
-	}
+	want := []reputation.Month{{Month: "2024-12", Bad: 1}, {Month: "2025-01", Good: 12}}
+	must.Hold(t, slices.Equal(c.Months, want) && c.Good.Weight == 12<<20 && c.Bad.Weight == 1<<20, "%+v, good %+v, bad %+v", c.Months, c.Good, c.Bad)
 	f.At += 1000 * 86_400
 	later := must.Get(f.View())(w.t)
-	if l := class(later, reputation.Models); *l.Bounds != *c.Bounds {
-		t.Errorf("the bounds are %+v, and a thousand days later %+v", c.Bounds, l.Bounds)
-	}
-	if text := strings.Join(v.Explain(), "\n"); !strings.Contains(text, "2025-01: 12 passed, 0 failed, 0 undecided") {
-		t.Error(text)
-	}
+	l := class(later, reputation.Models)
+	must.Hold(t, *l.Bounds == *c.Bounds, "the bounds are %+v, and a thousand days later %+v", c.Bounds, l.Bounds)
+	text := strings.Join(v.Explain(), "\n")
+	must.Hold(t, strings.Contains(text, "2025-01: 12 passed, 0 failed, 0 undecided"), "%v", text)
 }
 
 // TestExplainAddsUp: who adds up what --explain says of each record, and works out its formula, comes to the numbers.
@@ -504,34 +494,26 @@ func TestExplainAddsUp(t *testing.T) {
 	}
 	for _, u := range class(v, reputation.Models).Units {
 		for _, said := range u.Verdicts {
-			if !strings.Contains(text, "    verdict "+said.Record.String()+" of ") {
-				t.Errorf("it does not name the verdict %s", said.Record)
-			}
+			must.Hold(t, strings.Contains(text, "    verdict "+said.Record.String()+" of "), "it does not name the verdict %s", said.Record)
 		}
 	}
 	var g, b int64
 	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "  G = ") })
 	must.Get(fmt.Sscanf(lines[i], "  G = %d of 11 units that passed, B = %d of 1 that failed; 1 undecided", &g, &b))(w.t)
-	if g != sums["safe_pass"] || b != sums["unsafe_fail"] || g != 10<<20 || b != 1<<20 {
-		t.Errorf("G = %d and B = %d, and the units come to %v", g, b, sums)
-	}
+	must.Hold(t, g == sums["safe_pass"] && b == sums["unsafe_fail"] && g == 10<<20 && b == 1<<20,
+		"G = %d and B = %d, and the units come to %v", g, b, sums)
 	for name, want := range map[string]int64{"lower": class(v, reputation.Models).Bounds.Lower, "upper": class(v, reputation.Models).Bounds.Upper} {
 		m := regexp.MustCompile(name + ` = ⌊\((\d+) ([−+]) (\d+)\) / (\d+)⌋ = (\d+) of`).FindStringSubmatch(text)
-		if m == nil {
-			t.Fatalf("there is no %s bound in\n%s", name, text)
-		}
+		must.Need(t, m != nil, "there is no %s bound in\n%s", name, text)
 		number := func(s string) *big.Int { n, _ := new(big.Int).SetString(s, 10); return n }
 		sum := new(big.Int).Add(number(m[1]), number(m[3]))
 		if m[2] == "−" {
 			sum.Sub(number(m[1]), number(m[3]))
 		}
-		if got := sum.Div(sum, number(m[4])); got.Int64() != want || m[5] != fmt.Sprint(want) {
-			t.Errorf("%s: it comes to %v, and says %s, want %d", name, got, m[5], want)
-		}
+		got := sum.Div(sum, number(m[4]))
+		must.Hold(t, got.Int64() == want && m[5] == fmt.Sprint(want), "%s: it comes to %v, and says %s, want %d", name, got, m[5], want)
 	}
-	if v.Outcome == verify.Refuted {
-		t.Errorf("%+v", v.Completeness)
-	}
+	must.Hold(t, v.Outcome != verify.Refuted, "%+v", v.Completeness)
 }
 
 // FuzzFile: no file makes the agent's lower bound higher than the honest files do, whatever bytes of it are changed.
@@ -556,9 +538,7 @@ func FuzzFile(f *testing.F) {
 		}
 		v := must.Get(g.View())(t)
 		for _, c := range v.Classes {
-			if c.Good.Units > 1 || c.Bad.Units > 0 {
-				t.Errorf("%+v", c)
-			}
+			must.Hold(t, c.Good.Units <= 1 && c.Bad.Units == 0, "%+v", c)
 		}
 	})
 }

@@ -53,9 +53,7 @@ func (w *world) give(records ...*evidence.Record) {
 
 func (w *world) ok(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 }
 
 // jury returns jurors and settings that agree on a position.
@@ -153,9 +151,8 @@ func TestRealRecords(t *testing.T) {
 	w := passed(t, 12)
 	v := w.view()
 	c := class(v, reputation.Models)
-	if c.Status != reputation.Scored || c.Good.Units != 12 || c.Bounds == nil || c.Bounds.Lower != 7500 || c.Bounds.Upper != 10000 {
-		t.Fatalf("%+v, bounds %+v\nleft out: %+v\n%+v", c, c.Bounds, v.LeftOut, v.Completeness)
-	}
+	must.Need(t, c.Status == reputation.Scored && c.Good.Units == 12 && c.Bounds != nil && c.Bounds.Lower == 7500 && c.Bounds.Upper == 10000,
+		"%+v, bounds %+v\nleft out: %+v\n%+v", c, c.Bounds, v.LeftOut, v.Completeness)
 	if len(v.LeftOut) != 0 || v.Outcome != verify.NotProved || v.Completeness[0].Judgments.Rule != "tail" || v.Coverage.Judged != 12 || len(v.RestsOn) != 24 {
 		t.Errorf("%+v", v)
 	}
@@ -170,9 +167,8 @@ func TestPassThatAPersonMustSee(t *testing.T) {
 	r := w.act(0)
 	w.give(r)
 	done := w.tryOnly(config, r)
-	if j := done.Result.Phase3Judgment; j.Position != jury.SafePass || len(j.Review) == 0 {
-		t.Fatalf("the scene is another: %+v", j)
-	}
+	j := done.Result.Phase3Judgment
+	must.Need(t, j.Position == jury.SafePass && len(j.Review) != 0, "the scene is another: %+v", j)
 	verdicts := func(decide ...jury.Position) (outcome string, reasons []string) {
 		t.Helper()
 		w.files = w.files[:1]
@@ -187,15 +183,12 @@ func TestPassThatAPersonMustSee(t *testing.T) {
 		c := class(v, reputation.Models)
 		return fmt.Sprintf("%d good, %d bad", c.Good.Units, c.Bad.Units), reasons
 	}
-	if got, why := verdicts(); got != "0 good, 0 bad" || !slices.Contains(why, "verdict review") {
-		t.Errorf("before a person decided: %s, %q", got, why)
-	}
-	if got, why := verdicts(jury.SafePass); got != "1 good, 0 bad" || len(why) > 0 {
-		t.Errorf("a person passed it: %s, %q", got, why)
-	}
-	if got, why := verdicts(jury.UnsafeFail); got != "0 good, 0 bad" || !slices.Contains(why, "verdict review") {
-		t.Errorf("a person failed it: %s, %q", got, why)
-	}
+	got, why := verdicts()
+	must.Hold(t, got == "0 good, 0 bad" && slices.Contains(why, "verdict review"), "before a person decided: %s, %q", got, why)
+	got, why = verdicts(jury.SafePass)
+	must.Hold(t, got == "1 good, 0 bad" && len(why) == 0, "a person passed it: %s, %q", got, why)
+	got, why = verdicts(jury.UnsafeFail)
+	must.Hold(t, got == "0 good, 0 bad" && slices.Contains(why, "verdict review"), "a person failed it: %s, %q", got, why)
 }
 
 // tried seals one record of the agent, gives it to the stranger, and has it tried.
@@ -249,16 +242,11 @@ func TestRecordedActs(t *testing.T) {
 	if people.Bad.Units != 1 || people.Good.Units != 0 || models.Good.Units != 1 || models.Bad.Units != 0 || v.Approvals != 1 || v.Outcome != verify.Proved || len(v.LeftOut) > 0 {
 		t.Errorf("people %+v, models %+v, %d approved; %s, %+v, left out: %+v", people, models, v.Approvals, v.Outcome, v.Completeness, v.LeftOut)
 	}
-	if judgments := v.Completeness[0].Judgments; judgments.Total != 3 || judgments.Known != 3 {
-		t.Errorf("%+v", judgments)
-	}
-	if (v.Coverage != reputation.Coverage{}) {
-		t.Errorf("the log counts for nobody what a recorder saw: %+v", v.Coverage)
-	}
+	judgments := v.Completeness[0].Judgments
+	must.Hold(t, judgments.Total == 3 && judgments.Known == 3, "%+v", judgments)
+	must.Hold(t, v.Coverage == reputation.Coverage{}, "the log counts for nobody what a recorder saw: %+v", v.Coverage)
 	other := w.whole(func(c *reputation.Config) { c.Agent = "another agent" })
-	if len(other.Classes) > 0 || other.Approvals > 0 || other.Completeness[0].Judgments.Total > 0 {
-		t.Errorf("%+v", other)
-	}
+	must.Hold(t, len(other.Classes) == 0 && other.Approvals == 0 && other.Completeness[0].Judgments.Total == 0, "%+v", other)
 }
 
 // TestLeftOutReviewOfARecordedAct: a review that is left out is missing in what the log counts about the agent, with the log's entries and without.
@@ -285,9 +273,8 @@ func TestLeftOutReviewOfARecordedAct(t *testing.T) {
 		if tt.entries {
 			v = w.whole()
 		}
-		if got := v.Completeness[0].Judgments.Rule; v.Outcome != tt.outcome || got != tt.rule {
-			t.Errorf("%s: %s, %q; want %s, %q", name, v.Outcome, got, tt.outcome, tt.rule)
-		}
+		got := v.Completeness[0].Judgments.Rule
+		must.Hold(t, v.Outcome == tt.outcome && got == tt.rule, "%s: %s, %q; want %s, %q", name, v.Outcome, got, tt.outcome, tt.rule)
 	}
 }
 
@@ -297,9 +284,8 @@ func TestActsOfEarlierRecorders(t *testing.T) {
 	w := newWorld(t)
 	act := w.seen(1, "")
 	w.give(act, w.reviewed(act, evidence.Rejected))
-	if v := w.whole(); len(v.Classes) > 0 || v.Outcome != verify.Proved || v.Completeness[0].Judgments.Total != 0 {
-		t.Errorf("%+v", v)
-	}
+	v := w.whole()
+	must.Hold(t, len(v.Classes) == 0 && v.Outcome == verify.Proved && v.Completeness[0].Judgments.Total == 0, "%+v", v)
 }
 
 // TestRecorderOfAnotherSource: a recorder is believed in whose act it saw only if what stands behind the agent stands behind it.
@@ -315,9 +301,7 @@ func TestRecorderOfAnotherSource(t *testing.T) {
 	facts := must.Get(g.Facts())(w.t)
 	facts.Identity = reputation.Identity{Name: agent, By: "cas", CA: "acme"}
 	certified := must.Get(facts.View())(w.t)
-	if len(certified.Classes) > 0 || !leftOut(certified, reputation.TheRecord, "identity") {
-		t.Errorf("%+v", certified)
-	}
+	must.Hold(t, len(certified.Classes) == 0 && leftOut(certified, reputation.TheRecord, "identity"), "%+v", certified)
 	// A CA that certifies for many vouches for who a recorder is, and not for whose agents it records: the reader says that.
 	for i := range facts.Records {
 		facts.Records[i].By, facts.Records[i].CA = "cas", "acme"
@@ -341,16 +325,12 @@ func TestRecorderOfAnotherSource(t *testing.T) {
 	} {
 		facts.Policy.SharedCAs, facts.Policy.Organisations = append([]string{}, tt.shared...), append([]reputation.Organisation{}, tt.known...)
 		v := must.Get(facts.View())(w.t)
-		if leftOut(v, reputation.TheRecord, "identity") == tt.counts {
-			t.Errorf("%s: %+v", name, v.LeftOut)
-		}
+		must.Hold(t, leftOut(v, reputation.TheRecord, "identity") != tt.counts, "%s: %+v", name, v.LeftOut)
 	}
 	unknown := w.whole(func(c *reputation.Config) {
 		c.Options.Trust.Keys = slices.DeleteFunc(c.Options.Trust.Keys, func(k trust.Key) bool { return k.Role == evidence.RoleRecorder })
 	})
-	if len(unknown.Classes) > 0 || unknown.Outcome == verify.Proved {
-		t.Errorf("%+v", unknown)
-	}
+	must.Hold(t, len(unknown.Classes) == 0 && unknown.Outcome != verify.Proved, "%+v", unknown)
 }
 
 // TestVerdictThatIsHidden: every judgment that the log counts must be weighed, or set aside by a rule of the reader, for the result to be proved. It

@@ -34,22 +34,14 @@ func TestIssue(t *testing.T) {
 	got := must.Get(verifyToken(token, Options{
 		Roots: []*x509.Certificate{root}, Nonce: request.Nonce, Policies: []x509.OID{BuiltInPolicy()},
 	}))(t)
-	if want := testTime.Truncate(time.Millisecond); !got.GenTime.Equal(want) || got.GenTime.Location() != time.UTC {
-		t.Errorf("genTime %v, want %v", got.GenTime, want)
-	}
-	if got.Accuracy != 0 || got.Nonce.Cmp(request.Nonce) != 0 || !got.Policy.Equal(BuiltInPolicy()) {
-		t.Errorf("token %+v", got)
-	}
-	if !got.Signer.Equal(authority.Certificates()[0]) || !got.Chain[len(got.Chain)-1].Equal(root) {
-		t.Error("the token's signer or chain is not the authority's")
-	}
-	if got.Serial.Sign() <= 0 || got.Serial.BitLen() > 8*serialBytes || got.Serial.BitLen() < 64 {
-		t.Errorf("serial %x", got.Serial)
-	}
+	want := testTime.Truncate(time.Millisecond)
+	must.Hold(t, got.GenTime.Equal(want) && got.GenTime.Location() == time.UTC, "genTime %v, want %v", got.GenTime, want)
+	must.Hold(t, got.Accuracy == 0 && got.Nonce.Cmp(request.Nonce) == 0 && got.Policy.Equal(BuiltInPolicy()), "token %+v", got)
+	must.Hold(t, got.Signer.Equal(authority.Certificates()[0]) && got.Chain[len(got.Chain)-1].Equal(root),
+		"the token's signer or chain is not the authority's")
+	must.Hold(t, got.Serial.Sign() > 0 && got.Serial.BitLen() <= 8*serialBytes && got.Serial.BitLen() >= 64, "serial %x", got.Serial)
 	again := must.Get(verifyToken(must.Get(authority.Issue(request))(t), Options{Roots: []*x509.Certificate{root}}))(t)
-	if again.Serial.Cmp(got.Serial) == 0 {
-		t.Error("two tokens have the same serial number")
-	}
+	must.Hold(t, again.Serial.Cmp(got.Serial) != 0, "two tokens have the same serial number")
 }
 
 func TestCertificateOnlyOnRequest(t *testing.T) {
@@ -57,12 +49,8 @@ func TestCertificateOnlyOnRequest(t *testing.T) {
 	for _, certReq := range []bool{true, false} {
 		token := must.Get(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))(t)
 		info := must.Get(Parse(token))(t).UnverifiedInfo()
-		if len(info.Certificates) == 1 != certReq {
-			t.Errorf("certReq %v: %d certificates", certReq, len(info.Certificates))
-		}
-		if info.Imprint != testImprint {
-			t.Errorf("info %+v", info)
-		}
+		must.Hold(t, len(info.Certificates) == 1 == certReq, "certReq %v: %d certificates", certReq, len(info.Certificates))
+		must.Hold(t, info.Imprint == testImprint, "info %+v", info)
 		t.Logf("certReq %v: %d bytes", certReq, len(token))
 	}
 }
@@ -78,9 +66,8 @@ func TestGenTimeIsWrittenInMilliseconds(t *testing.T) {
 		authority := testAuthority(t)
 		zone := time.FixedZone("elsewhere", 3600)
 		authority.now = func() time.Time { return time.Date(2026, 6, 1, 13, 30, 15, nanoseconds, zone) }
-		if token := must.Get(authority.Issue(&Request{}))(t); !bytes.Contains(token, genTime(want)) {
-			t.Errorf("%d ns is not written as %s", nanoseconds, want)
-		}
+		token := must.Get(authority.Issue(&Request{}))(t)
+		must.Hold(t, bytes.Contains(token, genTime(want)), "%d ns is not written as %s", nanoseconds, want)
 	}
 }
 
@@ -114,16 +101,12 @@ func TestIssueRefuses(t *testing.T) {
 			test.change(&config)
 			authority := must.Get(NewAuthority(config))(t)
 			_, err := authority.Issue(request)
-			if err == nil || test.want != nil && !errors.Is(err, test.want) {
-				t.Errorf("error %v, want %v", err, test.want)
-			}
+			must.Hold(t, err != nil && (test.want == nil || errors.Is(err, test.want)), "error %v, want %v", err, test.want)
 		})
 	}
 	authority := testAuthority(t)
 	must.Fail(t, ErrPolicy)(authority.Issue(&Request{Policy: MockPolicy()}))
-	if _, err := authority.Issue(&Request{Policy: BuiltInPolicy()}); err != nil {
-		t.Errorf("its own policy: %v", err)
-	}
+	must.Fail(t, nil, "its own policy")(authority.Issue(&Request{Policy: BuiltInPolicy()}))
 	must.Fail(t, ErrMalformed)(authority.Issue(&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), 8*MaxTokenSize)}))
 }
 
@@ -149,26 +132,19 @@ func TestNewAuthorityRefuses(t *testing.T) {
 		"extended key usage with a second purpose": {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0] = usage(true, timeStamping, codeSigning) })},
 		"chain of another CA":                      {Key: key, Certificate: good, Chain: []*x509.Certificate{testRoot(t)}},
 	} {
-		if _, err := NewAuthority(config); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Refuse(t, "", name)(NewAuthority(config))
 	}
 }
 
 func TestBuiltInCertificates(t *testing.T) {
 	root, certificate := testRoot(t), testCertificate(t)
-	if !bytes.Equal(certificate.Raw, testCertificate(t).Raw) {
-		t.Error("the same inputs gave other bytes")
-	}
+	must.Hold(t, bytes.Equal(certificate.Raw, testCertificate(t).Raw), "the same inputs gave other bytes")
 	for _, c := range []*x509.Certificate{root, certificate} {
 		name := c.Subject.CommonName
-		if !strings.Contains(name, "own clock") || len(name) > 64 { // RFC 5280, ub-common-name
-			t.Errorf("name %q", name)
-		}
+		must.Hold(t, strings.Contains(name, "own clock") && len(name) <= 64, "name %q", name) // RFC 5280, ub-common-name
 	}
-	if err := certificate.CheckSignatureFrom(root); err != nil || certificate.IsCA || !root.IsCA {
-		t.Errorf("the root did not issue the certificate: %v", err)
-	}
+	err := certificate.CheckSignatureFrom(root)
+	must.Hold(t, err == nil && !certificate.IsCA && root.IsCA, "the root did not issue the certificate: %v", err)
 	good := CertificateConfig{Key: testKey("x"), Serial: big.NewInt(9), NotBefore: testNotBefore, NotAfter: testNotAfter}
 	for name, change := range map[string]func(c *CertificateConfig){
 		"no key":                         func(c *CertificateConfig) { c.Key = nil },
@@ -183,21 +159,16 @@ func TestBuiltInCertificates(t *testing.T) {
 	} {
 		config := good
 		change(&config)
-		if _, err := NewCertificate(config, root, testKey("root")); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-		if _, err := NewRoot(config); err == nil && !strings.HasSuffix(name, "its root") {
-			t.Errorf("%s: accepted as root", name)
-		}
+		must.Refuse(t, "", name)(NewCertificate(config, root, testKey("root")))
+		_, err := NewRoot(config)
+		must.Hold(t, err != nil || strings.HasSuffix(name, "its root"), "%s: accepted as root", name)
 	}
 	for name, err := range map[string]error{
 		"no root":     second(NewCertificate(good, nil, nil)),
 		"another key": second(NewCertificate(good, root, testKey("tsa"))),
 		"not a root":  second(NewCertificate(good, certificate, testKey("tsa"))),
 	} {
-		if err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Hold(t, err != nil, "%s: accepted", name)
 	}
 }
 
@@ -260,13 +231,11 @@ func TestRequestIsBounded(t *testing.T) {
 func TestParseResponse(t *testing.T) {
 	token := newDraft(t).build(t)
 	response := must.Get(MarshalResponse(token))(t)
-	if got := must.Get(ParseResponse(response))(t); !bytes.Equal(got, token) {
-		t.Error("token differs")
-	}
+	got := must.Get(ParseResponse(response))(t)
+	must.Hold(t, bytes.Equal(got, token), "token differs")
 	for i := range response {
-		if _, err := ParseResponse(response[:i]); !errors.Is(err, ErrMalformed) {
-			t.Fatalf("cut at %d: %v", i, err)
-		}
+		_, err := ParseResponse(response[:i])
+		must.Need(t, errors.Is(err, ErrMalformed), "cut at %d: %v", i, err)
 	}
 	text := func(s string) []byte { return seq(tlv(asn1.UTF8String, []byte(s))) }
 	bits := func(b ...byte) []byte { return tlv(asn1.BIT_STRING, b) }
@@ -303,17 +272,11 @@ func TestParseResponse(t *testing.T) {
 				return
 			}
 			var got *StatusError
-			if !errors.As(err, &got) {
-				t.Fatalf("error %v is no StatusError", err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Need(t, errors.As(err, &got), "error %v is no StatusError", err)
+			must.Equal(t, cmp.Diff(want, got), "")
 		})
 	}
-	if err := (&StatusError{2, []string{"badAlg"}, []string{"no"}}).Error(); err != `authority refused: status 2 (rejection): badAlg: "no"` {
-		t.Error(err)
-	}
+	must.Equal(t, (&StatusError{2, []string{"badAlg"}, []string{"no"}}).Error(), `authority refused: status 2 (rejection): badAlg: "no"`)
 }
 
 // TestIdentifiers compares the object identifiers with their dotted form.
@@ -328,9 +291,8 @@ func TestIdentifiers(t *testing.T) {
 		oidECDSAWithSHA256: "1.2.840.10045.4.3.2", oidECDSAWithSHA384: "1.2.840.10045.4.3.3", oidECDSAWithSHA512: "1.2.840.10045.4.3.4",
 	} {
 		want := must.Get(x509.ParseOID(dotted))(t)
-		if got := must.Get(want.MarshalBinary())(t); string(got) != contents {
-			t.Errorf("%s is %x, not %x", dotted, got, contents)
-		}
+		got := must.Get(want.MarshalBinary())(t)
+		must.Hold(t, string(got) == contents, "%s is %x, not %x", dotted, got, contents)
 	}
 }
 
@@ -378,9 +340,7 @@ func loadVectors(t testing.TB) []*vector {
 	d.DisallowUnknownFields()
 	var vectors []*vector
 	must.Do(t, d.Decode(&vectors))
-	if len(vectors) == 0 {
-		t.Fatalf("%s holds no vectors", vectorsFile)
-	}
+	must.Need(t, len(vectors) != 0, "%s holds no vectors", vectorsFile)
 	return vectors
 }
 
@@ -406,9 +366,7 @@ func TestGoldenVectors(t *testing.T) {
 			if *update {
 				*v = want
 			}
-			if diff := cmp.Diff(*v, want); diff != "" {
-				t.Errorf("manifest differs (-committed +made):\n%s", diff)
-			}
+			must.Equal(t, cmp.Diff(*v, want), "", "manifest differs (-committed +made)")
 			for kind, made := range files {
 				if *update {
 					must.Do(t, os.WriteFile(v.path(kind), made, 0o644))
@@ -435,9 +393,8 @@ func checkVectorByHand(t *testing.T, v *vector, r *Request) {
 		input = append(input, new(big.Int).Abs(r.Nonce).Bytes()...)
 	}
 	sum := sha256.Sum256(input)
-	if want := new(big.Int).SetUint64(binary.BigEndian.Uint64(sum[:8])); v.Serial != want.Text(16) {
-		t.Errorf("serial %s, want %x", v.Serial, want)
-	}
+	want := new(big.Int).SetUint64(binary.BigEndian.Uint64(sum[:8]))
+	must.Hold(t, v.Serial == want.Text(16), "serial %s, want %x", v.Serial, want)
 	must.Equal(t, v.GenTime, "2026-01-01T00:00:00Z")
 }
 
@@ -476,33 +433,23 @@ func TestMockIsRefused(t *testing.T) {
 
 func TestMockConstants(t *testing.T) {
 	certificates := NewMock().Certificates()
-	if len(certificates) != 2 {
-		t.Fatalf("%d certificates", len(certificates))
-	}
+	must.Need(t, len(certificates) == 2, "%d certificates", len(certificates))
 	for i, want := range []struct{ scalar, keyDigest string }{
 		{mockKeyWORTHLESS, mockKeyDigest}, {mockRootKeyWORTHLESS, mockRootKeyDigest},
 	} {
 		raw := must.Get(hex.DecodeString(want.scalar))(t)
 		key := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), raw))(t)
-		if !key.PublicKey.Equal(certificates[i].PublicKey) {
-			t.Errorf("certificate %d does not have its public key", i)
-		}
-		if digest(certificates[i].RawSubjectPublicKeyInfo) != want.keyDigest {
-			t.Errorf("verifiers would not recognise certificate %d as the mock's", i)
-		}
+		must.Hold(t, key.PublicKey.Equal(certificates[i].PublicKey), "certificate %d does not have its public key", i)
+		must.Hold(t, digest(certificates[i].RawSubjectPublicKeyInfo) == want.keyDigest, "verifiers would not recognise certificate %d as the mock's", i)
 	}
 }
 
 func TestSameRequestSameBytes(t *testing.T) {
 	r := &Request{Imprint: testImprint, Nonce: big.NewInt(7), CertReq: true}
 	first := must.Get(NewMock().Issue(r))(t)
-	if !bytes.Equal(first, must.Get(NewMock().Issue(r))(t)) {
-		t.Error("the same request gave other bytes")
-	}
+	must.Hold(t, bytes.Equal(first, must.Get(NewMock().Issue(r))(t)), "the same request gave other bytes")
 	r.Nonce = big.NewInt(8)
-	if bytes.Equal(first, must.Get(NewMock().Issue(r))(t)) {
-		t.Error("another nonce gave the same bytes")
-	}
+	must.Hold(t, !bytes.Equal(first, must.Get(NewMock().Issue(r))(t)), "another nonce gave the same bytes")
 }
 
 // publicTokens are tokens of public authorities. Their roots are identified by the hashes that the authorities publish,
@@ -531,27 +478,22 @@ func TestPublicAuthorities(t *testing.T) {
 			u := must.Get(Parse(publicFile(t, test.file)))(t)
 			info := u.UnverifiedInfo()
 			must.Equal(t, len(info.Certificates), test.embedded)
-			if got := hex.EncodeToString(info.Imprint[:]); got != test.imprint {
-				t.Fatalf("imprint %s", got)
-			}
+			got := hex.EncodeToString(info.Imprint[:])
+			must.Need(t, got == test.imprint, "imprint %s", got)
 			anchor := pool[test.anchor]
-			if anchor == nil {
-				t.Fatal("no token contains the anchor")
-			}
+			must.Need(t, anchor != nil, "no token contains the anchor")
 			var others []*x509.Certificate
 			for _, c := range pool {
 				others = append(others, c)
 			}
 			token, err := u.Verify(info.Imprint, Options{Roots: []*x509.Certificate{anchor}, Intermediates: others})
 			must.Do(t, err)
-			if got := token.GenTime.Format(time.RFC3339Nano); got != test.genTime || token.Policy.String() != test.policy {
-				t.Errorf("genTime %s, policy %s", got, token.Policy)
-			}
+			got = token.GenTime.Format(time.RFC3339Nano)
+			must.Hold(t, got == test.genTime && token.Policy.String() == test.policy, "genTime %s, policy %s", got, token.Policy)
 			must.Fail(t, ErrImprint)(u.Verify(sha256.Sum256(nil), Options{Roots: []*x509.Certificate{anchor}, Intermediates: others}))
 			_, err = u.Verify(info.Imprint, Options{Roots: []*x509.Certificate{anchor}})
-			if (err == nil) != (test.embedded > 0) || err != nil && !errors.Is(err, ErrNoCertificate) {
-				t.Errorf("with the embedded certificates alone: %v", err)
-			}
+			must.Hold(t, (err == nil) == (test.embedded > 0) && (err == nil || errors.Is(err, ErrNoCertificate)),
+				"with the embedded certificates alone: %v", err)
 		})
 	}
 }
@@ -576,13 +518,11 @@ func TestPublicAuthorityWithAnotherHash(t *testing.T) {
 	token := must.Get(ParseResponse(publicFile(t, "freetsa.response")))(t)
 	u := must.Get(Parse(token))(t)
 	info := u.UnverifiedInfo()
-	if got := info.GenTime.Format(time.RFC3339); got != "2024-04-09T05:29:39Z" || len(info.Certificates) != 2 {
-		t.Errorf("genTime %s, %d certificates", got, len(info.Certificates))
-	}
+	got := info.GenTime.Format(time.RFC3339)
+	must.Hold(t, got == "2024-04-09T05:29:39Z" && len(info.Certificates) == 2, "genTime %s, %d certificates", got, len(info.Certificates))
 	root := info.Certificates[1]
-	if hash := sha256.Sum256(root.Raw); !bytes.HasPrefix(hash[:], []byte{0xa6, 0x37, 0x9e, 0x7c}) {
-		t.Fatalf("the root is %x", hash)
-	}
+	hash := sha256.Sum256(root.Raw)
+	must.Need(t, bytes.HasPrefix(hash[:], []byte{0xa6, 0x37, 0x9e, 0x7c}), "the root is %x", hash)
 	must.Fail(t, ErrImprint)(u.Verify(sha256.Sum256([]byte("test")), Options{Roots: []*x509.Certificate{root}}))
 }
 

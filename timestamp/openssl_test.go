@@ -39,9 +39,7 @@ type sslDir struct {
 
 func newSSL(t *testing.T) sslDir {
 	if _, err := exec.LookPath("openssl"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("openssl is not installed, and CI must run this test")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "openssl is not installed, and CI must run this test")
 		t.Skip("openssl is not installed; this test compares tokens with it")
 	}
 	return sslDir{t, t.TempDir()}
@@ -189,9 +187,8 @@ func TestOpenSSLReplies(t *testing.T) {
 				opts.Intermediates = []*x509.Certificate{middle, c}
 			}
 			got := must.Get(verifyToken(token, opts))(t)
-			if got.Accuracy != 1500*time.Millisecond+100*time.Microsecond || len(got.Chain) != 3 || time.Since(got.GenTime) > time.Hour {
-				t.Errorf("token %+v", got)
-			}
+			must.Hold(t, got.Accuracy == 1500*time.Millisecond+100*time.Microsecond && len(got.Chain) == 3 && time.Since(got.GenTime) <= time.Hour,
+				"token %+v", got)
 			checkOpenSSLMutants(t, token, opts)
 
 			other, otherResponse := ask("1.2.3.4.1")
@@ -203,9 +200,8 @@ func TestOpenSSLReplies(t *testing.T) {
 
 			_, response = ask("1.2.3.4.99")
 			var status *StatusError
-			if _, err := ParseResponse(response); !errors.As(err, &status) || status.Failures[0] != "unacceptedPolicy" {
-				t.Errorf("unknown policy: %v", err)
-			}
+			_, err = ParseResponse(response)
+			must.Hold(t, errors.As(err, &status) && status.Failures[0] == "unacceptedPolicy", "unknown policy: %v", err)
 		})
 	}
 }
@@ -215,9 +211,7 @@ func TestOpenSSLReplies(t *testing.T) {
 func checkOpenSSLMutants(t *testing.T, token []byte, opts Options) {
 	t.Helper()
 	for i := range token {
-		if _, err := verifyToken(flipped(token, i), opts); err == nil {
-			t.Errorf("a change at %d of %d survives", i, len(token))
-		}
+		must.Refuse(t, "", "a change at", i, "of", len(token))(verifyToken(flipped(token, i), opts))
 	}
 }
 

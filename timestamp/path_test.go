@@ -193,9 +193,7 @@ func TestPaths(t *testing.T) {
 	t.Run("intermediate given", func(t *testing.T) {
 		got, err := verifyToken(token, Options{Roots: roots, Intermediates: []*x509.Certificate{middle}})
 		checkError(t, err, nil)
-		if len(got.Chain) != 3 || !got.Chain[0].Equal(c) || !got.Chain[1].Equal(middle) || !got.Chain[2].Equal(root) {
-			t.Errorf("chain %v", got.Chain)
-		}
+		must.Hold(t, len(got.Chain) == 3 && got.Chain[0].Equal(c) && got.Chain[1].Equal(middle) && got.Chain[2].Equal(root), "chain %v", got.Chain)
 	})
 	t.Run("intermediate embedded", func(t *testing.T) {
 		f := draftBy(c, testKey("leaf"))
@@ -225,9 +223,7 @@ func TestPaths(t *testing.T) {
 		f.certificates = tlv(context0Constructed, decoy.Raw, c.Raw, middle.Raw)
 		got, err := verifyToken(f.build(t), Options{Roots: roots})
 		checkError(t, err, nil)
-		if !got.Signer.Equal(c) {
-			t.Error("Verify took the other certificate for the signer's")
-		}
+		must.Hold(t, got.Signer.Equal(c), "Verify took the other certificate for the signer's")
 	})
 	t.Run("a forger's own certificate with the same names", func(t *testing.T) {
 		forged, forgedKey := authorityCA(t, "forger", nil, nil)
@@ -260,9 +256,8 @@ func TestBetween(t *testing.T) {
 	for _, c := range Between(given) {
 		got = append(got, c.Subject.CommonName)
 	}
-	if want := []string{"slow 1", "odd", "elliptic", "slow 2", "plain"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	want := []string{"slow 1", "odd", "elliptic", "slow 2", "plain"}
+	must.Hold(t, slices.Equal(got, want), "%v, want %v", got, want)
 }
 
 // TestCertificatesOfATokenAreCounted: a token can contain a thousand certificates; Verify reads only the first ones.
@@ -326,16 +321,11 @@ func TestSteps(t *testing.T) {
 			case errors.As(tt.want, &unknown) && !errors.As(err, &unknown):
 				t.Error(err)
 			}
-			if tt.want == nil && share.spent != tt.steps {
-				t.Errorf("%d steps, want %d", share.spent, tt.steps)
-			}
+			must.Hold(t, tt.want != nil || share.spent == tt.steps, "%d steps, want %d", share.spent, tt.steps)
 			q.Between = q.candidates()
-			if got := q.count(); tt.want == ErrEffort && got < tt.steps {
-				t.Errorf("%d steps, want %d", got, tt.steps)
-			}
-			if tt.steps == 0 && share.spent > 0 {
-				t.Errorf("%d steps although the names rule out every path", share.spent)
-			}
+			got := q.count()
+			must.Hold(t, tt.want != ErrEffort || got >= tt.steps, "%d steps, want %d", got, tt.steps)
+			must.Hold(t, tt.steps != 0 || share.spent == 0, "%d steps although the names rule out every path", share.spent)
 		})
 	}
 }
@@ -358,9 +348,8 @@ func TestBudget(t *testing.T) {
 	next := func(want string, requests ...request) {
 		t.Helper()
 		s := b.Share()
-		if got := run(s, requests); got != want || !b.Settle(s) {
-			t.Errorf("%v: %s, want %s", requests, got, want)
-		}
+		got := run(s, requests)
+		must.Hold(t, got == want && b.Settle(s), "%v: %s, want %s", requests, got, want)
 	}
 	next("true true false true true ", request{1, 100}, request{2, 20}, request{3, 9}, request{4, 8}, request{1, 100})
 	next("true false true ", request{1, 100}, request{3, 29}, request{3, 28})
@@ -392,18 +381,12 @@ func TestBudgetInAnyOrder(t *testing.T) {
 				anew++
 				ahead = many.Share()
 				got = run(ahead, record)
-				if !many.Settle(ahead) {
-					t.Fatal("Settle refused a share that was taken in its turn")
-				}
+				must.Need(t, many.Settle(ahead), "Settle refused a share that was taken in its turn")
 			}
-			if got != want || one.left != many.left {
-				t.Fatalf("round %d, record %d: %s and %d left, want %s and %d", round, i, got, many.left, want, one.left)
-			}
+			must.Need(t, got == want && one.left == many.left, "round %d, record %d: %s and %d left, want %s and %d", round, i, got, many.left, want, one.left)
 		}
 	}
-	if anew == 0 {
-		t.Error("no record was examined again")
-	}
+	must.Hold(t, anew != 0, "no record was examined again")
 }
 
 // TestHostileCertificates: if a token has more certificates than Verify may try, the error says so, and the token is not
@@ -440,21 +423,15 @@ func TestMemory(t *testing.T) {
 		o.Memory = nil
 		plain := must.Get(Parse(token))(t)
 		want, wantErr := plain.Verify(testImprint, o)
-		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
-			t.Fatalf("with a memory %v, without %v", err, wantErr)
-		}
-		if err == nil && !slices.EqualFunc(got.Chain, want.Chain, (*x509.Certificate).Equal) {
-			t.Fatal("with a memory, Verify returned another path")
-		}
+		must.Need(t, (err == nil) == (wantErr == nil) && (err == nil || err.Error() == wantErr.Error()), "with a memory %v, without %v", err, wantErr)
+		must.Need(t, err != nil || slices.EqualFunc(got.Chain, want.Chain, (*x509.Certificate).Equal), "with a memory, Verify returned another path")
 		return err
 	}
 	trusted := Options{Roots: []*x509.Certificate{root}}
 	for range 2 {
 		must.Do(t, verify(early, trusted))
 	}
-	if len(m.answers) != 1 || len(m.certificates) != 1 {
-		t.Errorf("%d paths, %d certificates", len(m.answers), len(m.certificates))
-	}
+	must.Hold(t, len(m.answers) == 1 && len(m.certificates) == 1, "%d paths, %d certificates", len(m.answers), len(m.certificates))
 	must.Want(t, verify(early, Options{}), ErrUntrusted)
 	// The same token, renewed while the certificate was valid, and renewed later.
 	renewed := Options{Roots: []*x509.Certificate{root}, Until: testTime.Add(time.Minute)}
@@ -473,11 +450,8 @@ func TestMemory(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory()
 	for i := range 2 * maxAnswers {
-		if a := m.remember([32]byte{byte(i), byte(i >> 8), 1}, func() answer { return answer{paths: Paths{{{}}}} }); a.err != nil || len(a.paths) != 1 {
-			t.Fatal(a)
-		}
+		a := m.remember([32]byte{byte(i), byte(i >> 8), 1}, func() answer { return answer{paths: Paths{{{}}}} })
+		must.Need(t, a.err == nil && len(a.paths) == 1, "%v", a)
 	}
-	if len(m.answers) > maxAnswers {
-		t.Errorf("%d answers", len(m.answers))
-	}
+	must.Hold(t, len(m.answers) <= maxAnswers, "%d answers", len(m.answers))
 }

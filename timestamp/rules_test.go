@@ -31,15 +31,11 @@ var sentinels = []error{
 func checkError(t *testing.T, err, want error) {
 	t.Helper()
 	if want == nil {
-		if err != nil {
-			t.Fatalf("refused: %v", err)
-		}
+		must.Need(t, err == nil, "refused: %v", err)
 		return
 	}
 	for _, sentinel := range sentinels {
-		if errors.Is(err, sentinel) != (sentinel == want) {
-			t.Fatalf("error %v, want exactly %v", err, want)
-		}
+		must.Need(t, errors.Is(err, sentinel) == (sentinel == want), "error %v, want exactly %v", err, want)
 	}
 }
 
@@ -342,12 +338,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	der := f.build(t)
 	_, err := Parse(der)
 	var syntax *SyntaxError
-	if !errors.As(err, &syntax) {
-		t.Fatalf("error %v is no SyntaxError", err)
-	}
-	if string(der[syntax.Offset:syntax.Offset+len(f.genTime)]) != string(f.genTime) {
-		t.Errorf("%v: offset does not point at genTime", err)
-	}
+	must.Need(t, errors.As(err, &syntax), "error %v is no SyntaxError", err)
+	must.Hold(t, string(der[syntax.Offset:syntax.Offset+len(f.genTime)]) == string(f.genTime), "%v: offset does not point at genTime", err)
 }
 
 // region is a range of bytes of a token.
@@ -356,9 +348,7 @@ type region struct{ start, end int }
 func find(t *testing.T, der, part []byte) region {
 	t.Helper()
 	i := bytes.Index(der, part)
-	if i < 0 || bytes.Count(der, part) != 1 {
-		t.Fatalf("the token does not contain the part exactly once")
-	}
+	must.Need(t, i >= 0 && bytes.Count(der, part) == 1, "the token does not contain the part exactly once")
 	return region{i, i + len(part)}
 }
 
@@ -424,19 +414,13 @@ func TestEveryByteCounts(t *testing.T) {
 			version := find(t, test.token, slices.Concat(integer(3), set(digestAlgorithm(test.token)))).start + 2
 			got := slices.DeleteFunc(survivors(test.token, test.opts), func(i int) bool { return i == version })
 			if test.uncovered == nil {
-				if len(got) > 0 {
-					t.Errorf("changes survive at %v", got)
-				}
+				must.Hold(t, len(got) == 0, "changes survive at %v", got)
 				return
 			}
-			if len(got) == 0 {
-				t.Error("no change survives: the part is covered, and the package documentation is wrong")
-			}
+			must.Hold(t, len(got) != 0, "no change survives: the part is covered, and the package documentation is wrong")
 			free := find(t, test.token, test.uncovered)
 			for _, i := range got {
-				if i < free.start || i >= free.end {
-					t.Errorf("a change survives at %d, outside %v", i, free)
-				}
+				must.Hold(t, i >= free.start && i < free.end, "a change survives at %d, outside %v", i, free)
 			}
 		})
 	}
@@ -453,14 +437,12 @@ func digestAlgorithm(token []byte) []byte {
 func TestTruncatedAndExtended(t *testing.T) {
 	token := newDraft(t).build(t)
 	for n := range token {
-		if _, err := Parse(token[:n]); !errors.Is(err, ErrMalformed) {
-			t.Fatalf("%d bytes of %d: %v", n, len(token), err)
-		}
+		_, err := Parse(token[:n])
+		must.Need(t, errors.Is(err, ErrMalformed), "%d bytes of %d: %v", n, len(token), err)
 	}
 	for i := range 256 {
-		if _, err := Parse(append(bytes.Clone(token), byte(i))); !errors.Is(err, ErrMalformed) {
-			t.Fatalf("with %#x after it: %v", i, err)
-		}
+		_, err := Parse(append(bytes.Clone(token), byte(i)))
+		must.Need(t, errors.Is(err, ErrMalformed), "with %#x after it: %v", i, err)
 	}
 }
 
@@ -476,9 +458,8 @@ func TestDroppedAndDoubledStretches(t *testing.T) {
 			slices.Concat(token[:i], token[j:]),
 			slices.Concat(token[:j], token[i:]),
 		} {
-			if _, err := verifyToken(mutant, opts); err == nil {
-				t.Fatalf("survives a change at %d to %d", i, j)
-			}
+			_, err := verifyToken(mutant, opts)
+			must.Need(t, err != nil, "survives a change at %d to %d", i, j)
 		}
 	}
 }
@@ -487,9 +468,7 @@ func TestSizeCaps(t *testing.T) {
 	f := newDraft(t)
 	f.unsigned = tlv(context1Constructed, attribute("\x2a\x03", octets(make([]byte, 60<<10))))
 	opts := Options{Roots: []*x509.Certificate{testRoot(t)}}
-	if _, err := verifyToken(f.build(t), opts); err != nil {
-		t.Errorf("below the cap: %v", err)
-	}
+	must.Fail(t, nil, "below the cap")(verifyToken(f.build(t), opts))
 	f.unsigned = tlv(context1Constructed, attribute("\x2a\x03", octets(make([]byte, 64<<10))))
 	large := f.build(t)
 	for name, err := range map[string]error{
@@ -498,9 +477,7 @@ func TestSizeCaps(t *testing.T) {
 		"token to wrap":    second(MarshalResponse(large)),
 		"token in between": second(ParseResponse(seq(seq(integer(0)), tlv(0x30, make([]byte, MaxTokenSize))))),
 	} {
-		if !errors.Is(err, ErrMalformed) {
-			t.Errorf("%s above the cap: %v", name, err)
-		}
+		must.Hold(t, errors.Is(err, ErrMalformed), "%s above the cap: %v", name, err)
 	}
 }
 
@@ -520,9 +497,7 @@ func TestNesting(t *testing.T) {
 		"definite":          definite,
 	} {
 		for _, err := range []error{second(Parse(bomb)), second(ParseResponse(bomb))} {
-			if !errors.Is(err, ErrMalformed) {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Hold(t, errors.Is(err, ErrMalformed), "%s: %v", name, err)
 		}
 	}
 }
@@ -561,9 +536,7 @@ func FuzzParseResponse(f *testing.F) {
 			return
 		}
 		again := must.Get(ParseResponse(must.Get(MarshalResponse(token))(t)))(t)
-		if !bytes.Equal(again, token) || !bytes.Contains(data, token) {
-			t.Errorf("%x became %x", token, again)
-		}
+		must.Hold(t, bytes.Equal(again, token) && bytes.Contains(data, token), "%x became %x", token, again)
 	})
 }
 
@@ -585,15 +558,9 @@ func FuzzParse(f *testing.F) {
 		}
 		info := u.UnverifiedInfo()
 		again := must.Get(Parse(data))(t).UnverifiedInfo()
-		if diff := cmp.Diff(info, again, compareInts, compareOIDs, compareCertificates); diff != "" {
-			t.Error(diff)
-		}
-		if !bytes.Contains(data, genTime(formatGenTime(info.GenTime))) {
-			t.Errorf("genTime %v does not occur in the token in this form", info.GenTime)
-		}
+		must.Equal(t, cmp.Diff(info, again, compareInts, compareOIDs, compareCertificates), "")
+		must.Hold(t, bytes.Contains(data, genTime(formatGenTime(info.GenTime))), "genTime %v does not occur in the token in this form", info.GenTime)
 		token, err := u.Verify(info.Imprint, opts)
-		if err == nil && !signed[hex.EncodeToString(info.Imprint[:])+token.Serial.Text(16)] {
-			t.Errorf("%x verifies", data)
-		}
+		must.Hold(t, err != nil || signed[hex.EncodeToString(info.Imprint[:])+token.Serial.Text(16)], "%x verifies", data)
 	})
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
+
+	"jurat/internal/test/must"
 )
 
 var bounds = Bounds{Size: 1 << 10, Depth: 4}
@@ -33,13 +35,9 @@ func TestDoublesAgree(t *testing.T) {
 			continue
 		}
 		want, err := jcs.NumberToJSON(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := bounds.Canonical([]byte(strconv.FormatFloat(f, 'e', -1, 64)))
-		if err != nil || string(got) != want {
-			t.Fatalf("%x: form is %s, %v; want %s", f, got, err, want)
-		}
+		must.Need(t, err == nil && string(got) == want, "%x: form is %s, %v; want %s", f, got, err, want)
 	}
 }
 
@@ -54,9 +52,7 @@ func TestNumbersExact(t *testing.T) {
 		exact, isNegativeZero := rational(t, literal), strings.HasPrefix(literal, "-") && rational(t, literal).Sign() == 0
 		if err == nil {
 			kept++
-			if isNegativeZero || exact.Cmp(rational(t, string(form))) != 0 {
-				t.Fatalf("%s became %s", literal, form)
-			}
+			must.Need(t, !isNegativeZero && exact.Cmp(rational(t, string(form))) == 0, "%s became %s", literal, form)
 			continue
 		}
 		lost++
@@ -65,21 +61,15 @@ func TestNumbersExact(t *testing.T) {
 			continue
 		}
 		other, jcsErr := jcs.NumberToJSON(double)
-		if jcsErr == nil && exact.Cmp(rational(t, other)) == 0 {
-			t.Fatalf("%s was refused (%v), but its form %s is exact", literal, err, other)
-		}
+		must.Need(t, jcsErr != nil || exact.Cmp(rational(t, other)) != 0, "%s was refused (%v), but its form %s is exact", literal, err, other)
 	}
-	if kept < 10_000 || lost < 10_000 {
-		t.Errorf("%d numbers were accepted and %d refused: each should be at least 10,000", kept, lost)
-	}
+	must.Hold(t, kept >= 10_000 && lost >= 10_000, "%d numbers were accepted and %d refused: each should be at least 10,000", kept, lost)
 }
 
 func rational(t *testing.T, literal string) *big.Rat {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(literal)
-	if !ok {
-		t.Fatalf("%q is not a number", literal)
-	}
+	must.Need(t, ok, "%q is not a number", literal)
 	return r
 }
 
@@ -109,9 +99,7 @@ func TestValues(t *testing.T) {
 		``: 0, `1`: 0, `{}`: 1, `[1,2,3]`: 3, `{"a":[{}],"b":{}}`: 5, `",[{"`: 0, `"\",["`: 0, `["\\",1]`: 2,
 		`"broken` + "\n" + `[1,2]`: 2, `"broken\` + "\n" + `[1,2]`: 2, "data: \"\r\rdata: [{},{}]": 4, `"x`: 0, `"x\`: 0, `"`: 0, `"\"[`: 0,
 	} {
-		if got := Values([]byte(text)); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
+		must.Equal(t, Values([]byte(text)), want, text)
 	}
 }
 
@@ -123,30 +111,21 @@ func TestManyValuesHaveNoForm(t *testing.T) {
 			per := 1 + strings.Count(c.element, "[") + strings.Count(c.element, "{")
 			n := (MaxValues-strings.Count(c.before, "{"))/per + more
 			doc := []byte(c.before + strings.TrimSuffix(strings.Repeat(c.element+",", n), ",") + c.after)
-			if !jsontext.Value(doc).IsValid() {
-				t.Fatal("the test's document is no JSON")
-			}
+			must.Need(t, jsontext.Value(doc).IsValid(), "the test's document is no JSON")
 			form, err := b.Canonical(doc)
-			if (err != nil) != (more == 1) || err == nil && len(form) == 0 {
-				t.Errorf("%d of %s: %v", n, c.element, err)
-			}
-			if err != nil && !strings.Contains(err.Error(), "more than 262144 values") {
-				t.Error(err)
-			}
+			must.Hold(t, (err != nil) == (more == 1) && (err != nil || len(form) != 0), "%d of %s: %v", n, c.element, err)
+			must.Hold(t, err == nil || strings.Contains(err.Error(), "more than 262144 values"), "%v", err)
 		}
 	}
-	if _, err := b.Canonical([]byte(`"` + strings.Repeat(`,[{`, MaxValues) + `"`)); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(b.Canonical([]byte(`"` + strings.Repeat(`,[{`, MaxValues) + `"`)))
 }
 
 // TestIsCanonicalText: a text that is taken for canonical is one that the whole way returns as it is, and no other is.
 func TestIsCanonicalText(t *testing.T) {
 	check := func(v string) {
 		t.Helper()
-		if got, want := bounds.IsCanonicalText([]byte(v)), strings.HasPrefix(v, `"`) && unchanged(v); got != want {
-			t.Errorf("%q: %t, and the whole way says %t", v, got, want)
-		}
+		got, want := bounds.IsCanonicalText([]byte(v)), strings.HasPrefix(v, `"`) && unchanged(v)
+		must.Hold(t, got == want, "%q: %t, and the whole way says %t", v, got, want)
 	}
 	for c := range 256 {
 		check(fmt.Sprintf(`"%c"`, c))

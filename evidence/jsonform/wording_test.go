@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence/jsonform"
+	"jurat/internal/test/must"
 )
 
 var within = jsonform.Bounds{Size: 1 << 10, Depth: 4}
@@ -40,15 +41,12 @@ func TestSteady(t *testing.T) {
 	} {
 		refused := json.Unmarshal([]byte(doc), new(form), json.RejectUnknownMembers(true))
 		said := jsonform.Steady(fmt.Errorf("reading it: %w", refused))
-		if said.Error() != "reading it: "+want || !errors.Is(said, refused) {
-			t.Errorf("%s: %s, want %s", doc, said, want)
-		}
+		must.Hold(t, said.Error() == "reading it: "+want && errors.Is(said, refused), "%s: %s, want %s", doc, said, want)
 	}
 	for _, doc := range []string{`{"b":{"y":{"n":1000}}}`, `{"f":"%"}`, `{"a":["x"`, `{"c":"x"} 7`} {
 		refused := json.Unmarshal([]byte(doc), new(form))
-		if said := jsonform.Steady(refused).Error(); strings.Contains(said, "json") || strings.Contains(said, "Go ") || strings.Contains(said, "int8") {
-			t.Errorf("%s: %s", doc, said)
-		}
+		said := jsonform.Steady(refused).Error()
+		must.Hold(t, !strings.Contains(said, "json") && !strings.Contains(said, "Go ") && !strings.Contains(said, "int8"), "%s: %s", doc, said)
 	}
 	for doc, want := range map[string]string{
 		`{"a":["x",]}`:     `byte 9, at /a: invalid character ',': a value is missing beside a comma`,
@@ -68,19 +66,14 @@ func TestSteady(t *testing.T) {
 		`{"e":1.x}`:        `byte 7, at /e: invalid character 'x': want a digit of the number`,
 		`{7:1}`:            `byte 1, at the document: want the name of a member, in double quotes`,
 	} {
-		if said := jsonform.Steady(fmt.Errorf("reading it: %w", json.Unmarshal([]byte(doc), new(form)))).Error(); said != "reading it: "+want {
-			t.Errorf("%s: %s, want %s", doc, said, want)
-		}
-		if _, err := within.Canonical([]byte(doc)); err == nil || strings.Contains(err.Error(), "json") || strings.Contains(err.Error(), "expecting") {
-			t.Errorf("%s: %v", doc, err)
-		}
+		said := jsonform.Steady(fmt.Errorf("reading it: %w", json.Unmarshal([]byte(doc), new(form)))).Error()
+		must.Hold(t, said == "reading it: "+want, "%s: %s, want %s", doc, said, want)
+		_, err := within.Canonical([]byte(doc))
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), "json") && !strings.Contains(err.Error(), "expecting"), "%s: %v", doc, err)
 	}
 	other := errors.New("json: unable to think")
-	if got := jsonform.Steady(other); got != other {
-		t.Errorf("an error that is not of the JSON library became %v", got)
-	}
+	got := jsonform.Steady(other)
+	must.Hold(t, got == other, "an error that is not of the JSON library became %v", got)
 	err := jsonform.DecodeForm([]byte(`{"unknown":1}`), new(form))
-	if err == nil || strings.Contains(err.Error(), "json:") {
-		t.Error(err)
-	}
+	must.Hold(t, err != nil && !strings.Contains(err.Error(), "json:"), "%v", err)
 }

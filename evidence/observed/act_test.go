@@ -56,21 +56,18 @@ func TestPayload(t *testing.T) {
 	}
 	opened := observed.Open(r)
 	read := new(observed.Window).Read(opened)
-	if string(read.Request) != chatRequest || string(read.Response) != chatResponse || read.Errs != nil {
-		t.Errorf("%s, %s, %v", read.Request, read.Response, read.Errs)
-	}
-	if facts, known := opened.Facts(read); !known || facts.Model != p.Model || facts.Answer != "c-1" {
-		t.Errorf("%+v", facts)
-	}
+	must.Hold(t, string(read.Request) == chatRequest && string(read.Response) == chatResponse && read.Errs == nil,
+		"%s, %s, %v", read.Request, read.Response, read.Errs)
+	facts, known := opened.Facts(read)
+	must.Hold(t, known && facts.Model == p.Model && facts.Answer == "c-1", "%+v", facts)
 }
 
 // TestEncodedBytesSayNothing: bytes that could not be decoded are not read, even if they look like an answer.
 func TestEncodedBytesSayNothing(t *testing.T) {
 	act := chat()
 	act.Request.Encoding, act.Request.Decoded, act.Response.Encoding, act.Response.Decoded = "gzip", evidence.DecodingRefused, "gzip", evidence.DecodingRefused
-	if p := sealed(t, act).Payload; p.Model != "" || p.Observed.Usage != nil || p.Observed.Response.Decoded != evidence.DecodingRefused {
-		t.Errorf("%+v", p)
-	}
+	p := sealed(t, act).Payload
+	must.Hold(t, p.Model == "" && p.Observed.Usage == nil && p.Observed.Response.Decoded == evidence.DecodingRefused, "%+v", p)
 }
 
 // TestToldWithoutBytes: what is said of an act stands where there are no bytes, although the protocol is known.
@@ -139,15 +136,11 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 			test.change(&act)
 			r := sealed(t, act)
 			missing := strings.Join(r.Payload.Observed.Missing, "\n")
-			if test.missing == "" && missing != "" || !strings.Contains("\n"+missing, "\n"+test.missing) {
-				t.Errorf("missing: %s", missing)
-			}
+			must.Hold(t, (test.missing != "" || missing == "") && strings.Contains("\n"+missing, "\n"+test.missing), "missing: %s", missing)
 			opened := observed.Open(r)
 			read := new(observed.Window).Read(opened)
 			for _, err := range read.Errs {
-				if !errors.Is(err, observed.ErrTruncated) && !errors.Is(err, observed.ErrUnsealed) {
-					t.Error(err)
-				}
+				must.Hold(t, errors.Is(err, observed.ErrTruncated) || errors.Is(err, observed.ErrUnsealed), "%v", err)
 			}
 			if facts, known := opened.Facts(read); known && (facts.Model != r.Payload.Model || !slices.Equal(facts.ContextByReference, r.Payload.Observed.ContextByReference)) {
 				t.Errorf("a reader finds %+v, and the record says %+v", facts, r.Payload)
@@ -187,9 +180,7 @@ func TestPayloadIsRefused(t *testing.T) {
 	} {
 		act := chat()
 		change(&act)
-		if _, err := observed.Draft(act); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Refuse(t, "", name)(observed.Draft(act))
 	}
 }
 
@@ -226,17 +217,13 @@ func TestReadingContradicted(t *testing.T) {
 		r := sealed(t, test.act())
 		before := string(r.Payload.RequestBody)
 		test.change(&r.Payload)
-		if strings.HasPrefix(name, "copied from e") && before == string(r.Payload.RequestBody) {
-			t.Fatalf("%s: changes nothing: %s", name, before)
-		}
+		must.Need(t, !strings.HasPrefix(name, "copied from e") || before != string(r.Payload.RequestBody), "%s: changes nothing: %s", name, before)
 		var w observed.Window
 		if !test.alone {
 			w.Read(observed.Open(first))
 		}
 		errs := w.Read(observed.Open(r)).Errs
-		if test.want == nil && errs != nil || test.want != nil && (len(errs) != 1 || !errors.Is(errs[0], test.want)) {
-			t.Errorf("%s: %v", name, errs)
-		}
+		must.Hold(t, (test.want != nil || errs == nil) && (test.want == nil || len(errs) == 1 && errors.Is(errs[0], test.want)), "%s: %v", name, errs)
 	}
 }
 
@@ -260,25 +247,17 @@ func TestEvents(t *testing.T) {
 			continue
 		}
 		event, err := observed.ParseEvent(jsontext.Value(v.Response))
-		if (err != nil) != v.Refused {
-			t.Errorf("%s: %v", v.Name, err)
-		}
+		must.Hold(t, (err != nil) == v.Refused, "%s: %v", v.Name, err)
 		if err != nil {
 			refused++
 			continue
 		}
 		seen[event.Event] = true
 		p, err := event.Payload("gate", "2026-01-31T16:15:00Z", v.ChainID)
-		if err != nil || string(p.Response) != v.Response {
-			t.Errorf("%s: written again as %s, %v", v.Name, p.Response, err)
-		}
+		must.Hold(t, err == nil && string(p.Response) == v.Response, "%s: written again as %s, %v", v.Name, p.Response, err)
 	}
-	if len(seen) != 8 || refused < 20 {
-		t.Errorf("%d events and %d that are none", len(seen), refused)
-	}
-	if _, err := (&observed.Event{Event: observed.Stop}).Payload("gate", "2026-01-31T16:15:00Z", ""); err == nil {
-		t.Error("an event without its reason is written")
-	}
+	must.Hold(t, len(seen) == 8 && refused >= 20, "%d events and %d that are none", len(seen), refused)
+	must.Refuse(t, "", "an event without its reason is written")((&observed.Event{Event: observed.Stop}).Payload("gate", "2026-01-31T16:15:00Z", ""))
 }
 
 type call struct {
@@ -296,15 +275,11 @@ func factsOf(c call) observed.Facts {
 func TestPlain(t *testing.T) {
 	for _, text := range []string{"gpt-4.1-2026-01", "ft:gpt-4o-mini:org::id", "meta-llama/Llama-3.1-8B", "/models/llama", "claude-x@20260101", "text-bison@001", "@scope/package@1.2.3", "package@latest", "anthropic/claude@v2", "tools/call", "$/cancel", "resp_0", "mcp", "cachedContents/c1",
 		"arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude", strings.Repeat("x", 128)} {
-		if !observed.IsPlain(text) {
-			t.Errorf("%q is a name", text)
-		}
+		must.Hold(t, observed.IsPlain(text), "%q is a name", text)
 	}
 	for _, text := range []string{"", " ", "/", "a b", "a\tb", "a\nb", "a\n", "a\u00a0b", "https://example.org/a", "//a", "a//b", "a/", "a,b", "a%20b", "a(b)", `a"b`, "Анна", "山田", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 129),
 		"anna@example.org", "mailto:anna.m@example.org", "users/anna@mail.example.org/7", "491700000000@s.whatsapp.net", "@anna:matrix@example.org"} {
-		if observed.IsPlain(text) {
-			t.Errorf("%q is no name", text)
-		}
+		must.Hold(t, !observed.IsPlain(text), "%q is no name", text)
 	}
 }
 
@@ -314,9 +289,7 @@ func TestPathInClear(t *testing.T) {
 		"": "", "/": "/", "/v1/chat/completions": "/v1/chat/completions", "/v1beta/models/gemini-x:generateContent": "/v1beta/models/gemini-x:generateContent", "/model/anthropic.claude-v2%3A1/invoke": "/model/anthropic.claude-v2%3A1/invoke",
 		"/v1/files/Anna%20was%20here": "/v1/files/*", "/v1/users/anna@example.org/runs": "/v1/users/*/runs", "/v1/users/anna%40example.org": "/v1/users/*", "/v1/Anna was here/chat/completions": "/v1/*/chat/completions", "//v1": "//v1", "/%e5%b1%b1": "/*", "/a%2": "/*",
 	} {
-		if got := observed.PathInClear(path); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
+		must.Equal(t, observed.PathInClear(path), want, path)
 	}
 }
 
@@ -326,9 +299,8 @@ func TestReferred(t *testing.T) {
 		Request:  `{"contents":[{"parts":[{"fileData":{"fileUri":"https://u:p@example.org/f?key=1"}},{"fileData":{"fileUri":"%zz"}}]}]}`,
 		Response: `{"candidates":[{"groundingMetadata":{"webSearchQueries":["who is Anna? #1"],"groundingChunks":[{"web":{"uri":"https://example.org/a#b"}},{"web":{"uri":"https://example.org/a?c=1"}}]}}]}`})
 	want := []string{"file:https://example.org/f", "file:(an address that is not valid)", "search:who is Anna? #1", "url:https://example.org/a"}
-	if clear := []string{"file", "search", "url"}; !slices.Equal(f.Referred, want) || !slices.Equal(f.ContextByReference, clear) {
-		t.Errorf("%q, %q", f.Referred, f.ContextByReference)
-	}
+	clear := []string{"file", "search", "url"}
+	must.Hold(t, slices.Equal(f.Referred, want) && slices.Equal(f.ContextByReference, clear), "%q, %q", f.Referred, f.ContextByReference)
 }
 
 // TestSettingsInClear: of a request's settings stand numbers, switches and words of a closed list, at any depth that a vendor has, and of counts the numbers.
@@ -344,9 +316,7 @@ func TestSettingsInClear(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"find"}},{"type":"function","function":{"name":"find a canary"}}]`: `{"tools":["find",""]}`,
 	} {
 		p := factsOf(call{Protocol: observed.OpenAIChat, Request: `{` + request + `,"messages":[]}`})
-		if string(p.Parameters) != want {
-			t.Errorf("%.200s: %s, want %s", request, p.Parameters, want)
-		}
+		must.Hold(t, string(p.Parameters) == want, "%.200s: %s, want %s", request, p.Parameters, want)
 	}
 	p := factsOf(call{Protocol: observed.OpenAIChat, Status: 200, Request: `{"messages":[]}`,
 		Response: `{"choices":[{"finish_reason":"stop","message":{"content":"So."}}],"usage":{"total_tokens":7,"a canary":1,"kind":"a canary","service_tier":"standard","list":[{"modality":"TEXT","tokenCount":5}],"other":["a canary"]}}`})
@@ -357,9 +327,8 @@ func TestSettingsInClear(t *testing.T) {
 func TestReferencesInClear(t *testing.T) {
 	p := factsOf(call{Protocol: observed.GeminiGenerate, Path: "/v1beta/models/m:generateContent", Status: 200, Request: `{"contents":[],"cachedContent":"cachedContents/c1"}`,
 		Response: `{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["is Anna ill","who is Anna"],"groundingChunks":[{"web":{"uri":"https://example.org/anna"}}]}}]}`})
-	if want := []string{"cachedContent:cachedContents/c1", "search", "url"}; !slices.Equal(p.ContextByReference, want) {
-		t.Errorf("%q, want %q", p.ContextByReference, want)
-	}
+	want := []string{"cachedContent:cachedContents/c1", "search", "url"}
+	must.Hold(t, slices.Equal(p.ContextByReference, want), "%q, want %q", p.ContextByReference, want)
 }
 
 // TestListsInThePage: the page names each setting and each word, and no other.
@@ -373,9 +342,7 @@ func TestListsInThePage(t *testing.T) {
 			named = append(named, m[1])
 		}
 		slices.Sort(named)
-		if !slices.Equal(named, list) {
-			t.Errorf("%s the page has %q, want %q", begin, named, list)
-		}
+		must.Hold(t, slices.Equal(named, list), "%s the page has %q, want %q", begin, named, list)
 	}
 }
 
@@ -387,8 +354,7 @@ func TestLookedUpInClear(t *testing.T) {
 		"address, Claude": {Protocol: observed.AnthropicMessages, Request: `{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"diabetes.example/anna"}}]}]}`},
 	} {
 		got := strings.Join(factsOf(one).ContextByReference, " ")
-		if got == "" || strings.Contains(got, "diabetes") || strings.Contains(got, "anna") || strings.Contains(got, "hiv") {
-			t.Errorf("%s: %q", name, got)
-		}
+		must.Hold(t, got != "" && !strings.Contains(got, "diabetes") && !strings.Contains(got, "anna") && !strings.Contains(got, "hiv"),
+			"%s: %q", name, got)
 	}
 }

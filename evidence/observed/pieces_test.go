@@ -58,14 +58,10 @@ func TestPiecesMakeTheBody(t *testing.T) {
 		w.Keep(first)
 		w.Keep(second)
 		again, err := w.Rebuild(pieces)
-		if err != nil || !bytes.Equal(again, body) {
-			t.Fatalf("%d: %d bytes became %d: %v", n, len(body), len(again), err)
-		}
+		must.Need(t, err == nil && bytes.Equal(again, body), "%d: %d bytes became %d: %v", n, len(body), len(again), err)
 		copied += int(observed.Copies(pieces))
 	}
-	if copied < 1_000_000 {
-		t.Errorf("only %d bytes were copied", copied)
-	}
+	must.Hold(t, copied >= 1_000_000, "only %d bytes were copied", copied)
 }
 
 // TestPiecesOfTwo: bytes of two earlier bodies are found in either, such as a picture of another conversation.
@@ -80,18 +76,14 @@ func TestPiecesOfTwo(t *testing.T) {
 	}
 	body := slices.Concat(before, []byte("new"), picture)
 	pieces := observed.Pieces(body, before, picture)
-	if len(pieces) != 3 || pieces[0].Length != 20_000 || string(pieces[1].Own) != "new" || pieces[2].Length != 50_000 {
-		t.Errorf("%d pieces", len(pieces))
-	}
-	if pieces := observed.Pieces(slices.Concat(before[:200], picture[:400]), before); len(pieces) != 1 || !pieces[0].From.IsZero() {
-		t.Errorf("200 bytes are copied, which takes more room than they: %d pieces", len(pieces))
-	}
-	if pieces := observed.Pieces(nil, before); len(pieces) != 1 || pieces[0].Length != 0 {
-		t.Errorf("an empty body has %d pieces", len(pieces))
-	}
-	if pieces := observed.Pieces(body); len(pieces) != 1 {
-		t.Errorf("without earlier bodies there are %d pieces", len(pieces))
-	}
+	must.Hold(t, len(pieces) == 3 && pieces[0].Length == 20_000 && string(pieces[1].Own) == "new" && pieces[2].Length == 50_000,
+		"%d pieces", len(pieces))
+	pieces = observed.Pieces(slices.Concat(before[:200], picture[:400]), before)
+	must.Hold(t, len(pieces) == 1 && pieces[0].From.IsZero(), "200 bytes are copied, which takes more room than they: %d pieces", len(pieces))
+	pieces = observed.Pieces(nil, before)
+	must.Hold(t, len(pieces) == 1 && pieces[0].Length == 0, "an empty body has %d pieces", len(pieces))
+	pieces = observed.Pieces(body)
+	must.Hold(t, len(pieces) == 1, "without earlier bodies there are %d pieces", len(pieces))
 }
 
 func TestRebuildRefuses(t *testing.T) {
@@ -110,9 +102,7 @@ func TestRebuildRefuses(t *testing.T) {
 		{evidence.Piece{From: digest, At: 1 << 25, Length: 1}, observed.ErrBeyond},
 		{evidence.Piece{From: evidence.DigestOf(nil), At: 0, Length: 1}, observed.ErrMissing},
 	} {
-		if _, err := w.Rebuild([]evidence.Piece{test.piece}); !errors.Is(err, test.want) {
-			t.Errorf("%+v: %v", test.piece, err)
-		}
+		must.Fail(t, test.want, test.piece)(w.Rebuild([]evidence.Piece{test.piece}))
 	}
 }
 
@@ -128,9 +118,7 @@ func TestWindowForgets(t *testing.T) {
 	}
 	for i, digest := range digests {
 		_, err := w.Rebuild([]evidence.Piece{{From: digest, At: 0, Length: 1}})
-		if forgotten := errors.Is(err, observed.ErrMissing); forgotten != (i == 0) {
-			t.Errorf("body %d: %v", i, err)
-		}
+		must.Equal(t, errors.Is(err, observed.ErrMissing), i == 0, "body", i, err)
 	}
 }
 
@@ -164,15 +152,11 @@ func TestSessionIsKeptOnce(t *testing.T) {
 		value := must.Get(evidence.FormatBody(observed.Pieces(body, earlier...)...))(t)
 		pieces := must.Get(evidence.ParseBody(value))(t)
 		again, err := w.Rebuild(pieces)
-		if err != nil || !bytes.Equal(again, body) {
-			t.Fatalf("call %d: %v", i, err)
-		}
+		must.Need(t, err == nil && bytes.Equal(again, body), "call %d: %v", i, err)
 		w.Keep(body)
 		earlier = [][]byte{body}
 		total, longest = total+len(value), max(longest, len(body))
 	}
 	t.Logf("%d bytes of records for requests of at most %d bytes", total, longest)
-	if total > longest*6/5 {
-		t.Errorf("%d bytes for a longest request of %d", total, longest)
-	}
+	must.Hold(t, total <= longest*6/5, "%d bytes for a longest request of %d", total, longest)
 }

@@ -33,13 +33,9 @@ const vector = "jurat.example/log\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuF
 
 func TestCheckpointText(t *testing.T) {
 	text, err := FormatCheckpoint(Checkpoint{Origin: "jurat.example/log", Root: sha256.Sum256(nil)})
-	if err != nil || text != vector {
-		t.Fatalf("FormatCheckpoint = %q, %v; want %q", text, err, vector)
-	}
+	must.Need(t, err == nil && text == vector, "FormatCheckpoint = %q, %v; want %q", text, err, vector)
 	c, err := ParseCheckpoint(text)
-	if err != nil || c != (Checkpoint{Origin: "jurat.example/log", Root: sha256.Sum256(nil)}) {
-		t.Fatalf("ParseCheckpoint = %+v, %v", c, err)
-	}
+	must.Need(t, err == nil && c == (Checkpoint{Origin: "jurat.example/log", Root: sha256.Sum256(nil)}), "ParseCheckpoint = %+v, %v", c, err)
 }
 
 func TestCheckpointRefused(t *testing.T) {
@@ -63,9 +59,8 @@ func TestCheckpointRefused(t *testing.T) {
 		"extension line":    "a\n0\n" + root + "\nmore\n",
 		"text of tlog":      string(tlog.FormatTree(tlog.Tree{N: 0, Hash: sha256.Sum256(nil)})) + "x",
 	} {
-		if c, err := ParseCheckpoint(text); err == nil {
-			t.Errorf("%s: parsed as %+v", name, c)
-		}
+		c, err := ParseCheckpoint(text)
+		must.Hold(t, err != nil, "%s: parsed as %+v", name, c)
 	}
 }
 
@@ -73,13 +68,10 @@ func TestCheckpointRefused(t *testing.T) {
 func TestLargestCheckpoint(t *testing.T) {
 	largest := Checkpoint{Origin: "a", Size: MaxEntries}
 	text := must.Get(FormatCheckpoint(largest))(t)
-	if c, err := ParseCheckpoint(text); err != nil || c != largest {
-		t.Errorf("%+v, %v", c, err)
-	}
+	must.Give(ParseCheckpoint(text))(t, largest)
 	largest.Size++
-	if text, err := FormatCheckpoint(largest); err == nil {
-		t.Errorf("formatted: %q", text)
-	}
+	text, err := FormatCheckpoint(largest)
+	must.Hold(t, err != nil, "formatted: %q", text)
 }
 
 func TestCheckpointSignature(t *testing.T) {
@@ -87,39 +79,29 @@ func TestCheckpointSignature(t *testing.T) {
 	other, otherVerifier := logKey(t, "other.example/log")
 	c := Checkpoint{Origin: "jurat.example/log", Size: 7, Root: tlog.RecordHash([]byte("x"))}
 	signed := must.Get(SignCheckpoint(c, signer))(t)
-	if got, err := OpenCheckpoint(signed, verifier); err != nil || got != c {
-		t.Fatalf("OpenCheckpoint = %+v, %v", got, err)
-	}
-	if _, err := OpenCheckpoint(signed, otherVerifier); err == nil {
-		t.Error("opened with another log's key")
-	}
-	if _, err := SignCheckpoint(c, other); err == nil {
-		t.Error("signed with a key of another name")
-	}
+	got, err := OpenCheckpoint(signed, verifier)
+	must.Need(t, err == nil && got == c, "OpenCheckpoint = %+v, %v", got, err)
+	must.Refuse(t, "", "opened with another log's key")(OpenCheckpoint(signed, otherVerifier))
+	must.Refuse(t, "", "signed with a key of another name")(SignCheckpoint(c, other))
 	foreign := must.Get(note.Sign(&note.Note{Text: strings.Replace(vector, "jurat.", "third.", 1)}, signer))(t)
-	if _, err := OpenCheckpoint(string(foreign), verifier); err == nil {
-		t.Error("opened another log's text under this log's key")
-	}
+	must.Refuse(t, "", "opened another log's text under this log's key")(OpenCheckpoint(string(foreign), verifier))
 	for i := range len(signed) {
 		changed := []byte(signed)
 		changed[i] ^= 1
-		if got, err := OpenCheckpoint(string(changed), verifier); err == nil && got != c {
-			t.Errorf("byte %d changed: opened as %+v", i, got)
-		}
+		got, err := OpenCheckpoint(string(changed), verifier)
+		must.Hold(t, err != nil || got == c, "byte %d changed: opened as %+v", i, got)
 	}
 }
 
 func TestLogKeysAreReadStrictly(t *testing.T) {
 	good := testLogKey(t)
-	if key, err := LogPublicKey(good); err != nil || len(key) != ed25519.PublicKeySize {
-		t.Fatalf("%x, %v", key, err)
-	}
+	key, err := LogPublicKey(good)
+	must.Need(t, err == nil && len(key) == ed25519.PublicKeySize, "%x, %v", key, err)
 	name, rest, _ := strings.Cut(good, "+")
 	for _, bad := range []string{"", name, name + "+" + rest[:9], name + "+00000000" + rest[8:], name + "+" + strings.ToUpper(rest[:8]) + rest[8:], good + "\n",
 		good[:len(good)-4], testCosigners[0].String()} {
-		if key, err := LogPublicKey(bad); err == nil {
-			t.Errorf("%q is %x", bad, key)
-		}
+		key, err := LogPublicKey(bad)
+		must.Hold(t, err != nil, "%q is %x", bad, key)
 	}
 }
 
@@ -141,12 +123,9 @@ func TestNotesAreReadStrictly(t *testing.T) {
 		"with a carriage return":  cosigned + "— who.example AAAA\rAAAA\n",
 		"a stranger's, the first": text + "\n\n— who.example AAAAAAAAAB==\n" + line,
 	} {
-		if _, err := OpenCheckpoint(note, testLogVerifier(t)); err == nil {
-			t.Errorf("%s: opened", name)
-		}
-		if _, err := Cosignatures(note, &one.Witness); err == nil && strings.Contains(note, one.Name()) {
-			t.Errorf("%s: the cosignature is taken", name)
-		}
+		must.Refuse(t, "", name)(OpenCheckpoint(note, testLogVerifier(t)))
+		_, err := Cosignatures(note, &one.Witness)
+		must.Hold(t, err != nil || !strings.Contains(note, one.Name()), "%s: the cosignature is taken", name)
 	}
 	must.Fail(t, nil)(OpenCheckpoint(cosigned+"— who.example AAAAAAAA\n", testLogVerifier(t)))
 }
@@ -159,9 +138,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := FormatCheckpoint(c); err != nil || again != text {
-			t.Errorf("%q parsed, and formats as %q, %v", text, again, err)
-		}
+		must.Give(FormatCheckpoint(c))(t, text)
 	})
 }
 
@@ -205,31 +182,20 @@ func TestConsistency(t *testing.T) {
 			c := proofBetween(t, from, to, hashes)
 			file := must.Get(c.Marshal())(t)
 			again, err := ParseConsistency(file)
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if err := again.Check(roots[from], roots[to]); err != nil {
-				t.Errorf("%d to %d: %v", from, to, err)
-			}
+			must.Need(t, err == nil, "%s: %v", file, err)
+			must.Want(t, again.Check(roots[from], roots[to]), nil, from, "to", to)
 			for i := range again.Proof {
 				again.Proof[i][3] ^= 1
-				if again.Check(roots[from], roots[to]) == nil {
-					t.Errorf("%d to %d: node %d is not looked at", from, to, i)
-				}
+				must.Hold(t, again.Check(roots[from], roots[to]) != nil, "%d to %d: node %d is not looked at", from, to, i)
 				again.Proof[i][3] ^= 1
 			}
 			again.Proof = append(again.Proof, tlog.Hash{})
-			if again.Check(roots[from], roots[to]) == nil {
-				t.Errorf("%d to %d: a node too many", from, to)
-			}
-			if from < n && c.Check(roots[from+1], roots[to]) == nil || to < n && c.Check(roots[from], roots[to+1]) == nil {
-				t.Errorf("%d to %d: fits other sizes", from, to)
-			}
+			must.Hold(t, again.Check(roots[from], roots[to]) != nil, "%d to %d: a node too many", from, to)
+			must.Hold(t, (from >= n || c.Check(roots[from+1], roots[to]) != nil) && (to >= n || c.Check(roots[from], roots[to+1]) != nil),
+				"%d to %d: fits other sizes", from, to)
 			forged := roots[from]
 			forged.Root[0] ^= 1
-			if c.Check(forged, roots[to]) == nil {
-				t.Errorf("%d to %d: fits another root", from, to)
-			}
+			must.Hold(t, c.Check(forged, roots[to]) != nil, "%d to %d: fits another root", from, to)
 		}
 	}
 }
@@ -245,9 +211,8 @@ func TestConsistencyIsOfTheseCheckpoints(t *testing.T) {
 	} {
 		small, large := roots[5], roots[9]
 		change(&small, &large)
-		if err := proofBetween(t, 5, 9, hashes).Check(small, large); err == nil || errors.Is(err, ErrFork) {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := proofBetween(t, 5, 9, hashes).Check(small, large)
+		must.Hold(t, err != nil && !errors.Is(err, ErrFork), "%s: %v", name, err)
 	}
 }
 
@@ -262,33 +227,26 @@ func TestConsistencyShowsForks(t *testing.T) {
 		for to := from + 1; to <= n; to++ {
 			c := proofBetween(t, from, to, hashes)
 			power := from&(from-1) == 0
-			if err := c.Check(other, roots[to]); err == nil || errors.Is(err, ErrFork) == power {
-				t.Errorf("%d to %d, as RFC 9162 has it: %v", from, to, err)
-			}
+			err := c.Check(other, roots[to])
+			must.Hold(t, err != nil && errors.Is(err, ErrFork) != power, "%d to %d, as RFC 9162 has it: %v", from, to, err)
 			if power {
 				c.Proof = append([]tlog.Hash{roots[from].Root}, c.Proof...)
 			}
-			if err := c.Check(other, roots[to]); !errors.Is(err, ErrFork) {
-				t.Errorf("%d to %d: %v", from, to, err)
-			}
-			if err := c.Check(roots[from], roots[to]); err != nil {
-				t.Errorf("%d to %d, of one history: %v", from, to, err)
-			}
+			must.Want(t, c.Check(other, roots[to]), ErrFork, from, "to", to)
+			must.Want(t, c.Check(roots[from], roots[to]), nil, from, "to", to)
 			for i := range c.Proof {
 				c.Proof[i][3] ^= 1
 				for _, small := range []Checkpoint{roots[from], other} {
-					if err := c.Check(small, roots[to]); err == nil || errors.Is(err, ErrFork) {
-						t.Errorf("%d to %d, with node %d changed: %v", from, to, i, err)
-					}
+					err := c.Check(small, roots[to])
+					must.Hold(t, err != nil && !errors.Is(err, ErrFork), "%d to %d, with node %d changed: %v", from, to, i, err)
 				}
 				c.Proof[i][3] ^= 1
 			}
 			for _, nodes := range [][]tlog.Hash{nil, c.Proof[1:], c.Proof[:len(c.Proof)-1], append(c.Proof[:len(c.Proof):len(c.Proof)], tlog.Hash{})} {
 				made := *c
 				made.Proof = nodes
-				if err := made.Check(other, roots[to]); err == nil || errors.Is(err, ErrFork) {
-					t.Errorf("%d to %d, with %d nodes instead of %d: %v", from, to, len(nodes), len(c.Proof), err)
-				}
+				err := made.Check(other, roots[to])
+				must.Hold(t, err != nil && !errors.Is(err, ErrFork), "%d to %d, with %d nodes instead of %d: %v", from, to, len(nodes), len(c.Proof), err)
 			}
 		}
 	}
@@ -319,14 +277,11 @@ func TestConsistencyRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c, err := ParseConsistency([]byte(tt.doc))
-		if err == nil || c != nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %+v, error %v; want one about %q", tt.name, c, err, tt.says)
-		}
+		must.Hold(t, err != nil && c == nil && strings.Contains(err.Error(), tt.says), "%s: %+v, error %v; want one about %q", tt.name, c, err, tt.says)
 	}
 	var syntax *evidence.SyntaxError
-	if _, err := ParseConsistency([]byte(tests[1].doc)); !errors.As(err, &syntax) {
-		t.Errorf("%v names no place", err)
-	}
+	_, err := ParseConsistency([]byte(tests[1].doc))
+	must.Hold(t, errors.As(err, &syntax), "%v names no place", err)
 }
 
 // FuzzParseConsistency: a proof that parses marshals back to the same bytes, and Check does not panic on it.
@@ -340,12 +295,9 @@ func FuzzParseConsistency(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := c.Marshal(); err != nil || !bytes.Equal(again, file) {
-			t.Fatalf("%q parses and marshals to %q, %v", file, again, err)
-		}
-		if c.Check(roots[3], roots[7]) == nil && (c.From != 3 || c.To != 7) {
-			t.Fatalf("%q fits other sizes", file)
-		}
+		again, err := c.Marshal()
+		must.Need(t, err == nil && bytes.Equal(again, file), "%q parses and marshals to %q, %v", file, again, err)
+		must.Need(t, c.Check(roots[3], roots[7]) != nil || c.From == 3 && c.To == 7, "%q fits other sizes", file)
 		small, large := roots[3], roots[7]
 		small.Origin, small.Size, large.Origin, large.Size = c.Origin, c.From, c.Origin, c.To
 		c.Check(small, large) // must not panic
@@ -356,9 +308,7 @@ func FuzzParseConsistency(f *testing.F) {
 func TestLongEntries(t *testing.T) {
 	for _, n := range []int{evidence.MaxEntry, evidence.MaxEntry + 1, evidence.MaxEntry + spelling, 2 * evidence.MaxEntry} {
 		for _, end := range []string{"", "\n"} {
-			if err := ReadEntries(strings.NewReader(strings.Repeat(" ", n)+end), nil); !errors.Is(err, ErrEntries) {
-				t.Errorf("%d bytes and %q: %v", n, end, err)
-			}
+			must.Want(t, ReadEntries(strings.NewReader(strings.Repeat(" ", n)+end), nil), ErrEntries, n, "bytes and", end)
 		}
 	}
 }
@@ -380,18 +330,13 @@ func testCosigner(seed byte, name string) *Cosigner {
 func TestSpecifiedCosignature(t *testing.T) {
 	text := "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"
 	want := "cosignature/v1\ntime 1679315147\n" + text
-	if got := cosigned([]byte(text), 1679315147); string(got) != want {
-		t.Errorf("%q", got)
-	}
+	got := cosigned([]byte(text), 1679315147)
+	must.Hold(t, string(got) == want, "%q", got)
 	c := testCosigners[0]
 	line := c.Cosign(text, time.Unix(1679315147, 0))
 	data, err := base64.StdEncoding.DecodeString(strings.Fields(line)[2])
-	if err != nil || len(data) != 4+8+64 {
-		t.Fatalf("%d bytes, %v", len(data), err)
-	}
-	if !ed25519.Verify(c.PublicKey(), []byte(want), data[12:]) {
-		t.Error("the signature is not over the specified bytes")
-	}
+	must.Need(t, err == nil && len(data) == 4+8+64, "%d bytes, %v", len(data), err)
+	must.Hold(t, ed25519.Verify(c.PublicKey(), []byte(want), data[12:]), "the signature is not over the specified bytes")
 }
 
 func TestCosignatures(t *testing.T) {
@@ -418,19 +363,14 @@ func TestCosignatures(t *testing.T) {
 		"no note":             {"what", nil, true},
 	} {
 		found, err := Cosignatures(test.signed, &one.Witness, &two.Witness)
-		if (err != nil) != test.wrong {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, (err != nil) == test.wrong, "%s: %v", name, err)
 		var names []string
 		for _, c := range found {
 			names = append(names, c.Witness.Name())
-			if !strings.Contains(test.signed, c.Line) || c.At.Before(cosignTime) || c.At.After(cosignTime.Add(time.Second)) {
-				t.Errorf("%s: %s at %v", name, c.Line, c.At)
-			}
+			must.Hold(t, strings.Contains(test.signed, c.Line) && !c.At.Before(cosignTime) && !c.At.After(cosignTime.Add(time.Second)),
+				"%s: %s at %v", name, c.Line, c.At)
 		}
-		if strings.Join(names, " ") != strings.Join(test.want, " ") {
-			t.Errorf("%s: %v", name, names)
-		}
+		must.Hold(t, strings.Join(names, " ") == strings.Join(test.want, " "), "%s: %v", name, names)
 	}
 	must.Fail(t, nil)(OpenCheckpoint(both, testLogVerifier(t)))
 }
@@ -440,63 +380,45 @@ func TestEveryByteOfACosignatureCounts(t *testing.T) {
 	one := testCosigners[0]
 	text := "log\n1\n" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
 	data, err := base64.StdEncoding.DecodeString(strings.Fields(one.Cosign(text, cosignTime))[2])
-	if err != nil || !one.Verify([]byte(text), data[4:]) {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil && one.Verify([]byte(text), data[4:]), "%v", err)
 	for i := range data[4:] {
 		changed := bytes.Clone(data[4:])
 		changed[i] ^= 1
-		if one.Verify([]byte(text), changed) {
-			t.Errorf("byte %d", i)
-		}
+		must.Hold(t, !one.Verify([]byte(text), changed), "byte %d", i)
 	}
 	for i := range text {
 		changed := []byte(text)
 		changed[i] ^= 1
-		if one.Verify(changed, data[4:]) {
-			t.Errorf("byte %d of the text", i)
-		}
+		must.Hold(t, !one.Verify(changed, data[4:]), "byte %d of the text", i)
 	}
 }
 
 func TestWitnessKeysAreReadStrictly(t *testing.T) {
 	c := testCosigners[0]
 	w, err := ParseWitness(c.String())
-	if err != nil || w.String() != c.String() || w.Name() != c.Name() || w.KeyHash() != c.KeyHash() {
-		t.Fatalf("%v, %v", w, err)
-	}
+	must.Need(t, err == nil && w.String() == c.String() && w.Name() == c.Name() && w.KeyHash() == c.KeyHash(), "%v, %v", w, err)
 	again, err := ParseCosigner(c.MarshalPrivate())
-	if err != nil || again.String() != c.String() {
-		t.Fatalf("%v, %v", again, err)
-	}
+	must.Need(t, err == nil && again.String() == c.String(), "%v, %v", again, err)
 	for n := range 64 { // some of them have a plus sign in their base64
 		some := testCosigner(byte(n), "w")
 		again, err := ParseCosigner(some.MarshalPrivate())
-		if err != nil || again.String() != some.String() {
-			t.Errorf("%s: %v", some, err)
-		}
-		if w, err := ParseWitness(some.String()); err != nil || w.String() != some.String() {
-			t.Errorf("%s: %v", some, err)
-		}
+		must.Hold(t, err == nil && again.String() == some.String(), "%s: %v", some, err)
+		w, err := ParseWitness(some.String())
+		must.Hold(t, err == nil && w.String() == some.String(), "%s: %v", some, err)
 	}
 	name, rest, _ := strings.Cut(c.String(), "+")
 	small := append([]byte{cosignatureType}, make([]byte, ed25519.PublicKeySize)...) // a point of small order
 	log := testLogKey(t)
 	for _, bad := range []string{"", name, name + "+" + strings.ToUpper(rest), name + "+00000000" + rest[8:], "x" + c.String(), c.String() + "+", c.String() + "\n", c.String()[:len(c.String())-1],
 		log, "a b+" + rest, "+" + rest, "w+00000000+" + base64.StdEncoding.EncodeToString(small)} {
-		if w, err := ParseWitness(bad); err == nil {
-			t.Errorf("%q is %v", bad, w)
-		}
+		w, err := ParseWitness(bad)
+		must.Hold(t, err != nil, "%q is %v", bad, w)
 	}
 	for _, bad := range []string{"", c.String(), c.MarshalPrivate() + "+", strings.Replace(c.MarshalPrivate(), "PRIVATE", "private", 1), strings.Replace(c.MarshalPrivate(), "w1", "w2", 1)} {
-		if _, err := ParseCosigner(bad); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
+		must.Refuse(t, "", bad)(ParseCosigner(bad))
 	}
 	for _, bad := range []string{"", "a b", "a+b", "a\nb", "a\u00a0b", "a\xff"} {
-		if _, err := GenerateCosigner(nil, bad); err == nil {
-			t.Errorf("the name %q is taken", bad)
-		}
+		must.Refuse(t, "", "the name", bad)(GenerateCosigner(nil, bad))
 	}
 }
 

@@ -30,9 +30,8 @@ func TestLateStampsAreBounded(t *testing.T) {
 			body.Stamps[i] = LateStamped{Authority: "a", Kind: evidence.RFC3161, Record: digest, Token: digest}
 		}
 		doc := must.Get(Encode(body))(t)
-		if _, err := Read[LateStampBody](&evidence.Payload{ActionType: evidence.LateStamp, Response: doc}); (err == nil) != good {
-			t.Errorf("%d stamps: %v", n, err)
-		}
+		_, err := Read[LateStampBody](&evidence.Payload{ActionType: evidence.LateStamp, Response: doc})
+		must.Hold(t, (err == nil) == good, "%d stamps: %v", n, err)
 	}
 }
 
@@ -42,9 +41,7 @@ func body[B Body](t *testing.T, action evidence.ActionType, b B) {
 	doc := must.Get(Encode(b))(t)
 	p := &evidence.Payload{ActionType: action, Response: doc}
 	got := must.Get(Read[B](p))(t)
-	if diff := cmp.Diff(&b, got); diff != "" {
-		t.Errorf("%s (-written +read):\n%s", action, diff)
-	}
+	must.Equal(t, cmp.Diff(&b, got), "", action)
 	var m map[string]jsontext.Value
 	must.Do(t, json.Unmarshal(doc, &m))
 	for name := range m {
@@ -55,14 +52,10 @@ func body[B Body](t *testing.T, action evidence.ActionType, b B) {
 		fewer := maps.Clone(m)
 		delete(fewer, name)
 		p.Response = must.Get(json.Marshal(fewer, json.Deterministic(true)))(t)
-		if _, err := Read[B](p); err == nil {
-			t.Errorf("%s: accepted without %s", action, name)
-		}
+		must.Refuse(t, "", action, "accepted without", name)(Read[B](p))
 	}
 	p.Response = []byte(strings.Replace(string(doc), "{", `{"other":1,`, 1))
-	if _, err := Read[B](p); err == nil {
-		t.Errorf("%s: an unknown member is accepted", action)
-	}
+	must.Refuse(t, "", action)(Read[B](p))
 }
 
 func TestReadErasure(t *testing.T) {
@@ -85,16 +78,10 @@ func TestReadErasure(t *testing.T) {
 	} {
 		b := good
 		change(&b)
-		if read(b, b.Record) == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Hold(t, read(b, b.Record) != nil, "%s: accepted", name)
 	}
-	if read(good) == nil || read(good, digest, evidence.DigestOf([]byte("x"))) == nil {
-		t.Error("saw is not looked at")
-	}
-	if _, err := ReadErasure(&evidence.Payload{ActionType: evidence.LateStamp}); err == nil {
-		t.Error("an act of another type was read as an erasure")
-	}
+	must.Hold(t, read(good) != nil && read(good, digest, evidence.DigestOf([]byte("x"))) != nil, "saw is not looked at")
+	must.Refuse(t, "", "an act of another type was read as an erasure")(ReadErasure(&evidence.Payload{ActionType: evidence.LateStamp}))
 }
 
 // FuzzReadErasure: an erasure that ReadErasure accepts marshals back to the same bytes.
@@ -110,9 +97,8 @@ func FuzzReadErasure(f *testing.F) {
 			return
 		}
 		again, err := Encode(*body)
-		if err != nil || string(again) != response || body.Record != digest {
-			t.Errorf("%q is read as %+v, and written as %q, %v", response, body, again, err)
-		}
+		must.Hold(t, err == nil && string(again) == response && body.Record == digest,
+			"%q is read as %+v, and written as %q, %v", response, body, again, err)
 	})
 }
 
@@ -172,14 +158,12 @@ func TestTrialEvents(t *testing.T) {
 		b := good
 		c.change(&b)
 		doc := must.Get(Encode(b))(t)
-		if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: TrialsChain, Response: doc}); (err == nil) != c.good {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: TrialsChain, Response: doc})
+		must.Hold(t, (err == nil) == c.good, "%s: %v", name, err)
 	}
 	doc := must.Get(Encode(good))(t)
-	if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: AccessChain, Response: doc}); err == nil {
-		t.Error("a trial event was accepted in another chain")
-	}
+	_, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: AccessChain, Response: doc})
+	must.Hold(t, err != nil, "a trial event was accepted in another chain")
 }
 
 // TestAccessEvents breaks one rule of an access_event at a time.
@@ -203,9 +187,7 @@ func TestAccessEvents(t *testing.T) {
 		"withdrawn agent": change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent = AccessWithdrawn, "", "desk" }),
 		"withdrawn":       change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),
 	} {
-		if err := read(good); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Want(t, read(good), nil, name)
 	}
 	for name, bad := range map[string]AccessEventBody{
 		"nobody":                     change(granted, func(b *AccessEventBody) { b.By = "" }),
@@ -235,15 +217,11 @@ func TestAccessEvents(t *testing.T) {
 		"published to a name":        change(published, func(b *AccessEventBody) { b.Name = "n" }),
 		"published under":            change(published, func(b *AccessEventBody) { b.Under = digest }),
 	} {
-		if err := read(bad); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		must.Say(t, read(bad), "", name)
 	}
 	doc := must.Get(Encode(granted))(t)
 	for _, p := range []evidence.Payload{{ActionType: evidence.AccessEvent, ChainID: KeysChain}, {ActionType: evidence.TrialEvent, ChainID: AccessChain}} {
 		p.Response = doc
-		if _, err := ReadAccessEvent(&p); err == nil {
-			t.Errorf("accepted as %s in the chain %s", p.ActionType, p.ChainID)
-		}
+		must.Refuse(t, "", "accepted as", p.ActionType, "in the chain", p.ChainID)(ReadAccessEvent(&p))
 	}
 }

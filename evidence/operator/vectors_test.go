@@ -29,9 +29,8 @@ func TestActVectors(t *testing.T) {
 		if !v.Action.ByOperator() {
 			continue
 		}
-		if err := Check(&evidence.Payload{ActionType: v.Action, ChainID: v.ChainID, Response: jsontext.Value(v.Response)}); v.Refused != (err != nil) {
-			t.Errorf("%s: %v", v.Name, err)
-		}
+		err := Check(&evidence.Payload{ActionType: v.Action, ChainID: v.ChainID, Response: jsontext.Value(v.Response)})
+		must.Hold(t, v.Refused == (err != nil), "%s: %v", v.Name, err)
 		if v.Refused {
 			refused[v.Action]++
 		} else {
@@ -39,8 +38,7 @@ func TestActVectors(t *testing.T) {
 		}
 	}
 	for _, action := range []evidence.ActionType{evidence.Expiry, evidence.TrialEvent} {
-		if refused[action] == 0 || taken[action] == 0 {
-			t.Errorf("of the vectors of %s, %d are refused and %d are not", action, refused[action], taken[action])
-		}
+		must.Hold(t, refused[action] != 0 && taken[action] != 0,
+			"of the vectors of %s, %d are refused and %d are not", action, refused[action], taken[action])
 	}
 }

@@ -26,13 +26,9 @@ func TestGroupOfBrowsers(t *testing.T) {
 	}
 	test := exec.Command("go", "test", "-count=1", "-tags", "affine", "-v", "-run", "Published|Vectors|GroupLaws|Encodings", ".")
 	out, err := test.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	for _, name := range []string{"TestGroupLaws", "TestEncodings", "TestPublishedProofs", "TestProvePublishedStatements", "TestVectors"} {
-		if !bytes.Contains(out, []byte("--- PASS: "+name)) {
-			t.Errorf("%s did not run", name)
-		}
+		must.Hold(t, bytes.Contains(out, []byte("--- PASS: "+name)), "%s did not run", name)
 	}
 }
 
@@ -60,22 +56,16 @@ func TestGroupLaws(t *testing.T) {
 		"(1/0)·G":          {mulGenerator(scalar{}.Inverse()), identity()},
 		"3·G + 4·G is 7·G": {mulGenerator(smallScalar(3)).Add(mulGenerator(smallScalar(4))), p},
 	} {
-		if !same[0].Equal(same[1]) || !bytes.Equal(same[0].Bytes(), same[1].Bytes()) {
-			t.Errorf("%s: %x and %x", name, same[0].Bytes(), same[1].Bytes())
-		}
+		must.Hold(t, same[0].Equal(same[1]) && bytes.Equal(same[0].Bytes(), same[1].Bytes()), "%s: %x and %x", name, same[0].Bytes(), same[1].Bytes())
 	}
-	if identity().IsIdentity() != true || p.IsIdentity() || p.Equal(g) || p.Equal(identity()) {
-		t.Error("points are confused")
-	}
+	must.Hold(t, identity().IsIdentity() == true && !p.IsIdentity() && !p.Equal(g) && !p.Equal(identity()), "points are confused")
 }
 
 func TestEncodings(t *testing.T) {
 	// From SEC 2: the generator.
 	const g = "036b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
 	const y = "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
-	if text := hex.EncodeToString(generator().Bytes()); text != g {
-		t.Errorf("G is %s", text)
-	}
+	must.Equal(t, hex.EncodeToString(generator().Bytes()), g, "G is")
 	field := "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff"
 	for name, text := range map[string]string{
 		"of the identity":          "00",
@@ -90,23 +80,15 @@ func TestEncodings(t *testing.T) {
 		"empty":                    "",
 	} {
 		b := must.Get(hex.DecodeString(text))(t)
-		if _, err := parsePoint(b); err == nil {
-			t.Errorf("a point %s is read", name)
-		}
+		must.Refuse(t, "", "a point", name)(parsePoint(b))
 	}
-	if _, err := parseScalar(order); err == nil {
-		t.Error("n is read as a scalar")
-	}
+	must.Refuse(t, "", "n is read as a scalar")(parseScalar(order))
 	one := smallScalar(1)
 	last := one.Negate()
-	if s, err := parseScalar(last[:]); err != nil || s != last {
-		t.Errorf("n − 1 is not read: %v", err)
-	}
+	must.Give(parseScalar(last[:]))(t, last, "n − 1 is not read")
 	var wide [48]byte
 	copy(wide[16:], order)
-	if !reduceScalar(wide).IsZero() {
-		t.Error("n modulo n is not 0")
-	}
+	must.Hold(t, reduceScalar(wide).IsZero(), "n modulo n is not 0")
 }
 
 // twoWays is the relation that a committed value is 0 or 1, and scalars of both cases. That needs the number that nobody knows for the H of
@@ -153,9 +135,8 @@ func TestSimulator(t *testing.T) {
 			}
 			for i := range r.equations {
 				e := &r.equations[i]
-				if simulated := r.commitment(e, responses, challenge); !r.sum(e, nonces).Equal(simulated) {
-					t.Fatalf("equation %d: the prover of %d commits to another point than the simulator", i, value)
-				}
+				simulated := r.commitment(e, responses, challenge)
+				must.Need(t, r.sum(e, nonces).Equal(simulated), "equation %d: the prover of %d commits to another point than the simulator", i, value)
 			}
 		}
 	}
@@ -174,9 +155,7 @@ func TestNoncesAreUniform(t *testing.T) {
 		for range draws {
 			nonces := must.Get(makeNonces("a tag", r, scalars, source))(t)
 			for _, n := range nonces {
-				if seen[n] {
-					t.Fatal("a nonce was used before")
-				}
+				must.Need(t, !seen[n], "a nonce was used before")
 				seen[n] = true
 				first[n[0]]++
 				last[n[scalarSize-1]]++
@@ -187,9 +166,8 @@ func TestNoncesAreUniform(t *testing.T) {
 			for _, n := range counts {
 				distance += (float64(n) - want) * (float64(n) - want) / want
 			}
-			if distance > 350 { // chi square of 255 degrees: one uniform sample in 30,000 is above
-				t.Errorf("the %s bytes of the nonces that prove %d are not uniform: %.0f", name, value, distance)
-			}
+			must.Hold(t, distance <= 350,
+				"the %s bytes of the nonces that prove %d are not uniform: %.0f", name, value, distance) // chi square of 255 degrees: one uniform sample in 30,000 is above
 		}
 	}
 }
@@ -215,9 +193,8 @@ func TestPublishedSponge(t *testing.T) {
 	for _, v := range list {
 		switch v.Function {
 		case "DeriveSessionID":
-			if id := sessionID(string(unhex(t, v.Tag))); hex.EncodeToString(id[:]) != v.Output {
-				t.Errorf("%s: %x, want %s", v.ID, id, v.Output)
-			}
+			id := sessionID(string(unhex(t, v.Tag)))
+			must.Hold(t, hex.EncodeToString(id[:]) == v.Output, "%s: %x, want %s", v.ID, id, v.Output)
 		case "DuplexSponge", "DecodeUint":
 			var absorbed []byte
 			squeezed := 0
@@ -239,24 +216,20 @@ func TestPublishedSponge(t *testing.T) {
 			s.Write(absorbed)
 			if v.Function == "DecodeUint" {
 				want, _ := new(big.Int).SetString(v.Challenge[2:], 16)
-				if got := squeezeScalar(s); new(big.Int).SetBytes(got[:]).Cmp(want) != 0 {
-					t.Errorf("%s: %x, want %x", v.ID, got, want)
-				}
+				got := squeezeScalar(s)
+				must.Hold(t, new(big.Int).SetBytes(got[:]).Cmp(want) == 0, "%s: %x, want %x", v.ID, got, want)
 				break
 			}
 			out := make([]byte, squeezed)
 			s.Read(out)
-			if want := v.Output; len(want) > 0 && hex.EncodeToString(out)[len(out)*2-len(want):] != want {
-				t.Errorf("%s: %x, want %s", v.ID, out, want)
-			}
+			want := v.Output
+			must.Hold(t, len(want) == 0 || hex.EncodeToString(out)[len(out)*2-len(want):] == want, "%s: %x, want %s", v.ID, out, want)
 		default:
 			continue // Sumcheck is another protocol
 		}
 		done++
 	}
-	if done < 8 {
-		t.Errorf("%d vectors were used", done)
-	}
+	must.Hold(t, done >= 8, "%d vectors were used", done)
 }
 
 // TestRelationsThatSayNothing breaks each rule of relations, and gives a proof whose commitment is the identity.
@@ -287,17 +260,12 @@ func TestRelationsThatSayNothing(t *testing.T) {
 	} {
 		r := good()
 		rule.lacks(r, &r.equations[0])
-		if err := r.Check(); err == nil || !strings.Contains(err.Error(), rule.says) {
-			t.Errorf("%v, want %s", err, rule.says)
-		}
+		must.Say(t, r.Check(), rule.says)
 	}
-	if _, err := proveRelation("a tag", good(), nil, zeros{}); err == nil || !strings.Contains(err.Error(), "0 scalars") {
-		t.Errorf("without its scalars: %v", err)
-	}
+	must.Refuse(t, "0 scalars", "without its scalars")(proveRelation("a tag", good(), nil, zeros{}))
 	c, response := smallScalar(1), smallScalar(7)
-	if err := verifyRelation("a tag", good(), slices.Concat(c[:], response[:])); !errors.Is(err, errNotShown) || !strings.Contains(err.Error(), "identity") {
-		t.Errorf("7·G − 1·(7·G): %v", err)
-	}
+	err := verifyRelation("a tag", good(), slices.Concat(c[:], response[:]))
+	must.Hold(t, errors.Is(err, errNotShown) && strings.Contains(err.Error(), "identity"), "7·G − 1·(7·G): %v", err)
 }
 
 // A publishedVector is one of the draft's, as its authors publish them.
@@ -333,23 +301,18 @@ func TestPublishedProofs(t *testing.T) {
 			t.Run(v.ID, func(t *testing.T) {
 				relation, err := parseRelation(unhex(t, v.Instance))
 				if err == nil && v.SessionID != "" {
-					if id := sessionID(v.Tag); hex.EncodeToString(id[:]) != v.SessionID {
-						t.Errorf("session id %x, want %s", id, v.SessionID)
-					}
+					id := sessionID(v.Tag)
+					must.Hold(t, hex.EncodeToString(id[:]) == v.SessionID, "session id %x, want %s", id, v.SessionID)
 				}
 				if err == nil {
-					if again := hex.EncodeToString(relation.Bytes()); again != v.Instance {
-						t.Errorf("the relation is written as %s, and was read from %s", again, v.Instance)
-					}
+					must.Equal(t, hex.EncodeToString(relation.Bytes()), v.Instance, "the relation is written as")
 					check := verifyRelation
 					if v.Flavor == "batchable" {
 						check = verifyBatchable
 					}
 					err = check(v.Tag, relation, unhex(t, v.NargString))
 				}
-				if (err == nil) != (v.Expected == "accept") {
-					t.Errorf("%v, want %s: %s", err, v.Expected, v.Comment)
-				}
+				must.Hold(t, (err == nil) == (v.Expected == "accept"), "%v, want %s: %s", err, v.Expected, v.Comment)
 			})
 		}
 	}
@@ -366,14 +329,10 @@ func TestBatchableIsNoProof(t *testing.T) {
 		tried++
 		proof := unhex(t, v.NargString)
 		for _, given := range [][]byte{proof, proof[:min(len(proof), relation.Size())], proof[len(proof)-min(len(proof), relation.Size()):]} {
-			if verifyRelation(v.Tag, relation, given) == nil {
-				t.Errorf("%s: it holds", v.ID)
-			}
+			must.Hold(t, verifyRelation(v.Tag, relation, given) != nil, "%s: it holds", v.ID)
 		}
 	}
-	if tried < 3 {
-		t.Errorf("%d proofs of this form were tried", tried)
-	}
+	must.Hold(t, tried >= 3, "%d proofs of this form were tried", tried)
 }
 
 // Our own proofs of the published statements hold, and those of other scalars are refused.
@@ -386,16 +345,10 @@ func TestProvePublishedStatements(t *testing.T) {
 			scalars = append(scalars, s)
 		}
 		proof := must.Get(proveRelation("a tag", relation, scalars, zeros{}))(t)
-		if err := verifyRelation("a tag", relation, proof); err != nil {
-			t.Errorf("%s: %v", v.ID, err)
-		}
-		if err := verifyRelation("another tag", relation, proof); !errors.Is(err, errNotShown) {
-			t.Errorf("%s: under another tag: %v", v.ID, err)
-		}
+		must.Want(t, verifyRelation("a tag", relation, proof), nil, v.ID)
+		must.Want(t, verifyRelation("another tag", relation, proof), errNotShown, v.ID)
 		scalars[0] = scalars[0].Add(one)
-		if _, err := proveRelation("a tag", relation, scalars, zeros{}); !errors.Is(err, errWitness) {
-			t.Errorf("%s: with another scalar: %v", v.ID, err)
-		}
+		must.Fail(t, errWitness, v.ID)(proveRelation("a tag", relation, scalars, zeros{}))
 	}
 }
 
@@ -412,9 +365,7 @@ func TestWrongScalarsProveNothing(t *testing.T) {
 		for i := range r.equations {
 			commitments = append(commitments, r.sum(&r.equations[i], nonces))
 		}
-		if err := verifyRelation("a tag", r, respond("a tag", r, scalars, nonces, commitments)); !errors.Is(err, errNotShown) {
-			t.Errorf("%s: %v, want errNotShown", v.ID, err)
-		}
+		must.Want(t, verifyRelation("a tag", r, respond("a tag", r, scalars, nonces, commitments)), errNotShown, v.ID)
 	}
 }
 
@@ -428,9 +379,7 @@ func TestChosenChallengesProveNothing(t *testing.T) {
 			s := smallScalar(uint64(i) + 99)
 			proof = append(proof, s[:]...)
 		}
-		if err := verifyRelation("a tag", r, proof); !errors.Is(err, errNotShown) {
-			t.Errorf("%s: %v, want errNotShown", v.ID, err)
-		}
+		must.Want(t, verifyRelation("a tag", r, proof), errNotShown, v.ID)
 	}
 }
 

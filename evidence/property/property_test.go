@@ -49,9 +49,7 @@ func prove(t testing.TB, s *Statement, value string) ([]byte, Commitment) {
 	t.Helper()
 	opening, commitment := open(t, s, value)
 	proof, err := Prove(s, opening, rand.Reader)
-	if err != nil {
-		t.Fatalf("%v of %v: %v", s, value, err)
-	}
+	must.Need(t, err == nil, "%v of %v: %v", s, value, err)
 	return proof, commitment
 }
 
@@ -81,9 +79,7 @@ func TestTrueStatementsAreProved(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			proof, commitment := prove(t, test.s, test.value)
 			must.Want(t, Verify(test.s, commitment, proof), nil)
-			if test.size != 0 && len(proof) != test.size {
-				t.Errorf("the proof has %d bytes, want %d", len(proof), test.size)
-			}
+			must.Hold(t, test.size == 0 || len(proof) == test.size, "the proof has %d bytes, want %d", len(proof), test.size)
 			doc := must.Get(test.s.Bytes())(t)
 			again := must.Get(ParseStatement(doc))(t)
 			must.Want(t, Verify(again, commitment, proof), nil)
@@ -105,9 +101,7 @@ func TestFalseStatementsHaveNoProof(t *testing.T) {
 		{"a day too young", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), `"2008-11-24"`},
 	} {
 		opening, _ := open(t, test.s, test.value)
-		if _, err := Prove(test.s, opening, rand.Reader); !errors.Is(err, ErrFalse) {
-			t.Errorf("%s: %v, want ErrFalse", test.name, err)
-		}
+		must.Fail(t, ErrFalse, test.name)(Prove(test.s, opening, rand.Reader))
 	}
 }
 
@@ -141,9 +135,7 @@ func TestProofsAreBound(t *testing.T) {
 		changed := *s
 		changed.Members = slices.Clone(s.Members)
 		change(&changed)
-		if err := Verify(&changed, commitment, proof); !errors.Is(err, ErrProof) {
-			t.Errorf("with another %s: %v, want ErrProof", name, err)
-		}
+		must.Want(t, Verify(&changed, commitment, proof), ErrProof, "with another", name)
 	}
 	set := inSet(In, Integer, "1", "2", "3")
 	proof, commitment = prove(t, set, "3")
@@ -160,9 +152,8 @@ func TestChangedProofsDoNotHold(t *testing.T) {
 	for i := range proof {
 		changed := bytes.Clone(proof)
 		changed[i] ^= 1 << (i % 8)
-		if err := Verify(s, commitment, changed); !errors.Is(err, ErrProof) {
-			t.Fatalf("with byte %d changed: %v, want ErrProof", i, err)
-		}
+		err := Verify(s, commitment, changed)
+		must.Need(t, errors.Is(err, ErrProof), "with byte %d changed: %v, want ErrProof", i, err)
 	}
 	for name, changed := range map[string][]byte{
 		"empty":                nil,
@@ -173,9 +164,7 @@ func TestChangedProofsDoNotHold(t *testing.T) {
 		"nothing but zeros":    make([]byte, len(proof)),
 		"nothing but 0xff":     bytes.Repeat([]byte{0xff}, len(proof)),
 	} {
-		if err := Verify(s, commitment, changed); !errors.Is(err, ErrProof) {
-			t.Errorf("%s: %v, want ErrProof", name, err)
-		}
+		must.Want(t, Verify(s, commitment, changed), ErrProof, name)
 	}
 }
 
@@ -187,12 +176,9 @@ func TestEveryValueOfSmallRanges(t *testing.T) {
 			for v := range most + 1 {
 				opening, commitment := open(t, s, fmt.Sprint(v))
 				proof, err := Prove(s, opening, rand.Reader)
-				if inside := lo <= v && v <= hi; inside != (err == nil) || !inside && !errors.Is(err, ErrFalse) {
-					t.Fatalf("%d in %d to %d: %v", v, lo, hi, err)
-				}
-				if err == nil && Verify(s, commitment, proof) != nil {
-					t.Fatalf("%d in %d to %d: the proof does not hold", v, lo, hi)
-				}
+				inside := lo <= v && v <= hi
+				must.Need(t, inside == (err == nil) && (inside || errors.Is(err, ErrFalse)), "%d in %d to %d: %v", v, lo, hi, err)
+				must.Need(t, err != nil || Verify(s, commitment, proof) == nil, "%d in %d to %d: the proof does not hold", v, lo, hi)
 			}
 		}
 	}
@@ -206,20 +192,14 @@ func TestBases(t *testing.T) {
 		for _, b := range all {
 			sum += b
 		}
-		if sum != width {
-			t.Fatalf("width %d: %v add up to %d", width, all, sum)
-		}
+		must.Need(t, sum == width, "width %d: %v add up to %d", width, all, sum)
 		for v := range width + 1 {
 			var got uint64
 			for i, d := range digits(v, all) {
-				if d > 1 {
-					t.Fatalf("width %d, value %d: digit %d", width, v, d)
-				}
+				must.Need(t, d <= 1, "width %d, value %d: digit %d", width, v, d)
 				got += d * all[i]
 			}
-			if got != v {
-				t.Fatalf("width %d: the digits of %d add up to %d", width, v, got)
-			}
+			must.Need(t, got == v, "width %d: the digits of %d add up to %d", width, v, got)
 		}
 	}
 }
@@ -227,9 +207,7 @@ func TestBases(t *testing.T) {
 // H is what RFC 9380 makes of the text that the documentation names, by another implementation.
 func TestH(t *testing.T) {
 	want := must.Get(group.P256.HashToElement([]byte("jurat/property/v1/H"), []byte("jurat/property/v1/P256_XMD:SHA-256_SSWU_RO_")).MarshalBinaryCompress())(t)
-	if !bytes.Equal(h.Bytes(), want) {
-		t.Errorf("H is %x, want %x", h.Bytes(), want)
-	}
+	must.Hold(t, bytes.Equal(h.Bytes(), want), "H is %x, want %x", h.Bytes(), want)
 }
 
 func TestValues(t *testing.T) {
@@ -266,9 +244,8 @@ func TestValues(t *testing.T) {
 		{Text, `"x"`, 0, "no order"},
 	} {
 		got, err := test.kind.Number(jsontext.Value(test.value))
-		if test.bad == "" && (err != nil || got != test.want) || test.bad != "" && (err == nil || !strings.Contains(err.Error(), test.bad)) {
-			t.Errorf("%s of %s: %d, %v", test.value, test.kind, got, err)
-		}
+		must.Hold(t, (test.bad != "" || err == nil && got == test.want) && (test.bad == "" || err != nil && strings.Contains(err.Error(), test.bad)),
+			"%s of %s: %d, %v", test.value, test.kind, got, err)
 	}
 }
 
@@ -324,9 +301,7 @@ func TestStatementsAreStrict(t *testing.T) {
 		{"a member of another type", good, `"range"`, `7`, "form: want a string"},
 	} {
 		changed := strings.Replace(test.doc, test.old, test.new, 1)
-		if changed == test.doc {
-			t.Fatalf("%s: nothing was changed", test.name)
-		}
+		must.Need(t, changed != test.doc, "%s: nothing was changed", test.name)
 		if _, err := ParseStatement([]byte(changed)); err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "unmarshal") { // the library's words vary
 			t.Errorf("%s: %v, want an error about %q", test.name, err, test.says)
 		}
@@ -344,9 +319,8 @@ func TestStatementsThatNearlyDisclose(t *testing.T) {
 		{inSet(In, Integer, "1", "2", "3", "4"), false},
 		{inSet(NotIn, Integer, "1", "2"), false},
 	} {
-		if warning := test.s.Warning(); (warning != "") != test.warn {
-			t.Errorf("%s with %d entries: %q", test.s.Form, len(test.s.Set), warning)
-		}
+		warning := test.s.Warning()
+		must.Hold(t, (warning != "") == test.warn, "%s with %d entries: %q", test.s.Form, len(test.s.Set), warning)
 	}
 }
 
@@ -362,13 +336,10 @@ func FuzzParseStatement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := s.Bytes(); err != nil || string(again) != string(doc) {
-			t.Errorf("read from %q, written as %q: %v", doc, again, err)
-		}
+		again, err := s.Bytes()
+		must.Hold(t, err == nil && string(again) == string(doc), "read from %q, written as %q: %v", doc, again, err)
 		for _, c := range []Commitment{{}, {h}} {
-			if err := Verify(s, c, nil); err == nil {
-				t.Errorf("an empty proof holds of %s", doc)
-			}
+			must.Say(t, Verify(s, c, nil), "", "an empty proof holds of", doc)
 		}
 	})
 }
@@ -399,9 +370,7 @@ func TestImplies(t *testing.T) {
 		for n := -20; n <= 20; n++ {
 			inA, errA := a.Allows(number(n))
 			inB, errB := b.Allows(number(n))
-			if errA != nil || errB != nil {
-				t.Fatal(errA, errB)
-			}
+			must.Need(t, errA == nil && errB == nil, "%v %v", errA, errB)
 			holds = holds && (!inA || inB)
 		}
 		switch implies := a.Implies(b); {
@@ -414,13 +383,9 @@ func TestImplies(t *testing.T) {
 		}
 		other := *b
 		other.Kind = "decimal:1"
-		if a.Implies(&other) {
-			t.Fatalf("%+v implies %+v, which is of another kind", a, other)
-		}
+		must.Need(t, !a.Implies(&other), "%+v implies %+v, which is of another kind", a, other)
 	}
-	if found < 150 {
-		t.Errorf("%d implications: too few to mean something", found)
-	}
+	must.Hold(t, found >= 150, "%d implications: too few to mean something", found)
 }
 
 // TestAge: a person who is 21 is 18, and not the other way round; nor is a date that lies later enough.
@@ -428,10 +393,8 @@ func TestAge(t *testing.T) {
 	age := func(years int, at string) *Statement {
 		return &Statement{Format: Format, Kind: Date, Form: AgeAtLeast, Years: years, At: at}
 	}
-	if !age(21, "2026-11-23").Implies(age(18, "2026-11-23")) || !age(18, "2026-11-23").Implies(age(18, "2026-11-24")) {
-		t.Error("an implication is not found")
-	}
-	if age(18, "2026-11-23").Implies(age(21, "2026-11-23")) || age(18, "2026-11-24").Implies(age(18, "2026-11-23")) {
-		t.Error("a wider statement implies a narrower one")
-	}
+	must.Hold(t, age(21, "2026-11-23").Implies(age(18, "2026-11-23")) && age(18, "2026-11-23").Implies(age(18, "2026-11-24")),
+		"an implication is not found")
+	must.Hold(t, !age(18, "2026-11-23").Implies(age(21, "2026-11-23")) && !age(18, "2026-11-24").Implies(age(18, "2026-11-23")),
+		"a wider statement implies a narrower one")
 }

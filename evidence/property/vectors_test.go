@@ -52,9 +52,8 @@ func TestVectors(t *testing.T) {
 	}
 	must.Do(t, json.Unmarshal(doc, &manifest, json.RejectUnknownMembers(true)))
 	for _, v := range manifest.Properties {
-		if err := v.verify(t); (err != nil) != v.Refused {
-			t.Errorf("%s: %v", v.Name, err)
-		}
+		err := v.verify(t)
+		must.Hold(t, (err != nil) == v.Refused, "%s: %v", v.Name, err)
 	}
 }
 
@@ -89,9 +88,7 @@ func makeVector(t *testing.T, name string, s *Statement, value string) vector {
 	t.Helper()
 	opening, commitment := open(t, s, value)
 	proof, err := Prove(s, opening, known())
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.Need(t, err == nil, "%s: %v", name, err)
 	doc := must.Get(s.Bytes())(t)
 	return vector{Name: name, Statement: string(doc), Opening: &vectorOpening{string(opening.Value), base64.StdEncoding.EncodeToString(opening.Salt[:])}, Commitment: commitment.String(),
 		Proof: base64.StdEncoding.EncodeToString(proof)}
@@ -321,17 +318,12 @@ func TestRandomForgeries(t *testing.T) {
 		}
 		i++
 		ways[how]++
-		if err := Verify(statement, commitment, proof); !errors.Is(err, ErrProof) {
-			t.Fatalf("forgery %d of %q, %s: %v", i, s.name, how, err)
-		}
+		err := Verify(statement, commitment, proof)
+		must.Need(t, errors.Is(err, ErrProof), "forgery %d of %q, %s: %v", i, s.name, how, err)
 	}
-	if len(ways) != 15 {
-		t.Errorf("%d ways: %v", len(ways), ways)
-	}
+	must.Hold(t, len(ways) == 15, "%d ways: %v", len(ways), ways)
 	for _, s := range f.all {
-		if err := Verify(s.statement, s.commitment, s.proof); err != nil {
-			t.Errorf("%s: the samples were changed: %v", s.name, err)
-		}
+		must.Want(t, Verify(s.statement, s.commitment, s.proof), nil, s.name)
 	}
 }
 
@@ -346,9 +338,8 @@ func TestEveryByteOfEveryForm(t *testing.T) {
 				}
 				changed := bytes.Clone(s.proof)
 				changed[i] ^= 1 << bit
-				if err := Verify(s.statement, s.commitment, changed); !errors.Is(err, ErrProof) {
-					t.Fatalf("%s, byte %d, bit %d: %v", s.name, i, bit, err)
-				}
+				err := Verify(s.statement, s.commitment, changed)
+				must.Need(t, errors.Is(err, ErrProof), "%s, byte %d, bit %d: %v", s.name, i, bit, err)
 			}
 		}
 	}
@@ -371,12 +362,9 @@ func TestRangesBelow64(t *testing.T) {
 		for _, v := range values {
 			opening, commitment := open(t, s, fmt.Sprint(v))
 			proof, err := Prove(s, opening, rand.Reader)
-			if inside := v >= 0 && v <= hi; inside != (err == nil) || !inside && !errors.Is(err, ErrFalse) {
-				t.Fatalf("%d in 0 to %d: %v", v, hi, err)
-			}
-			if err == nil && Verify(s, commitment, proof) != nil {
-				t.Fatalf("%d in 0 to %d: the proof does not hold", v, hi)
-			}
+			inside := v >= 0 && v <= hi
+			must.Need(t, inside == (err == nil) && (inside || errors.Is(err, ErrFalse)), "%d in 0 to %d: %v", v, hi, err)
+			must.Need(t, err != nil || Verify(s, commitment, proof) == nil, "%d in 0 to %d: the proof does not hold", v, hi)
 		}
 	}
 }

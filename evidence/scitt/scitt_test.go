@@ -82,20 +82,13 @@ func TestStatementOfARecord(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 	origin, log := h.Trust(t).LogKey(s.Receipts[0].KeyID)
-	if origin != jurattest.Origin || s.Receipts[0].Issuer != scitt.LogIssuer(jurattest.Origin) {
-		t.Errorf("%q, %+v", origin, s.Receipts[0])
-	}
-	if _, err := s.Receipts[0].Check(log, s.Receipts[0].Entry); err != nil {
-		t.Error(err)
-	}
+	must.Hold(t, origin == jurattest.Origin && s.Receipts[0].Issuer == scitt.LogIssuer(jurattest.Origin), "%q, %+v", origin, s.Receipts[0])
+	must.Fail(t, nil)(s.Receipts[0].Check(log, s.Receipts[0].Entry))
 	proof, err := s.Receipts[0].Proof()
-	if err != nil || proof.Index != r.Log.Index || proof.Size != 2 {
-		t.Errorf("%+v, %v", proof, err)
-	}
+	must.Hold(t, err == nil && proof.Index == r.Log.Index && proof.Size == 2, "%+v, %v", proof, err)
 	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "format.md")))(t)
-	if quoted := strings.Join(strings.Fields(strings.ReplaceAll(string(page), "\n> ", " ")), " "); !strings.Contains(quoted, scitt.About) {
-		t.Errorf("docs/format.md does not contain: %s", scitt.About)
-	}
+	quoted := strings.Join(strings.Fields(strings.ReplaceAll(string(page), "\n> ", " ")), " ")
+	must.Hold(t, strings.Contains(quoted, scitt.About), "docs/format.md does not contain: %s", scitt.About)
 }
 
 func TestAlgorithms(t *testing.T) {
@@ -103,26 +96,20 @@ func TestAlgorithms(t *testing.T) {
 	for _, algorithm := range []string{"es256", "ed25519"} {
 		signer, key := worthless(t, algorithm)
 		doc := must.Get(scitt.Sign(r, "urn:x", signer))(t)
-		if err := parsed(t, doc).Check(key.Public()); err != nil {
-			t.Errorf("%s: %v", algorithm, err)
-		}
+		must.Want(t, parsed(t, doc).Check(key.Public()), nil, algorithm)
 		for _, other := range []string{"es256", "ed25519", "rs256"} {
 			_, otherKey := worthless(t, other)
-			if err := parsed(t, doc).Check(otherKey.Public()); other != algorithm && !errors.Is(err, evidence.ErrSignature) {
-				t.Errorf("%s under %s: %v", algorithm, other, err)
-			}
+			err := parsed(t, doc).Check(otherKey.Public())
+			must.Hold(t, other == algorithm || errors.Is(err, evidence.ErrSignature), "%s under %s: %v", algorithm, other, err)
 		}
 	}
 	signer, _ := worthless(t, "rs256")
-	if _, err := scitt.Sign(r, "urn:x", signer); !errors.Is(err, scitt.ErrAlgorithm) || !strings.Contains(err.Error(), "RS256") {
-		t.Error(err)
-	}
+	_, err := scitt.Sign(r, "urn:x", signer)
+	must.Hold(t, errors.Is(err, scitt.ErrAlgorithm) && strings.Contains(err.Error(), "RS256"), "%v", err)
 }
 
 func TestIssuer(t *testing.T) {
-	if got := scitt.Issuer(evidence.RoleAgent, "agent A:1/ü"); got != "urn:jurat:agent:agent%20A:1%2F%C3%BC" {
-		t.Error(got)
-	}
+	must.Equal(t, scitt.Issuer(evidence.RoleAgent, "agent A:1/ü"), "urn:jurat:agent:agent%20A:1%2F%C3%BC")
 }
 
 // TestEveryByte: no byte of a statement can be changed without its record, its signature or its receipt telling.
@@ -217,9 +204,7 @@ func TestOtherStatement(t *testing.T) {
 	half := other[len(other)-32:]
 	new(big.Int).Sub(key.Public().(*ecdsa.PublicKey).Params().N, new(big.Int).SetBytes(half)).FillBytes(half)
 	must.Want(t, parsed(t, other).Check(key.Public()), nil)
-	if _, err := s.Record(); err == nil {
-		t.Error("it has a record")
-	}
+	must.Refuse(t, "", "it has a record")(s.Record())
 }
 
 func TestStatementsRefused(t *testing.T) {
@@ -237,16 +222,12 @@ func TestStatementsRefused(t *testing.T) {
 	} {
 		p := statementParts()
 		tt.change(&p)
-		if _, err := scitt.Parse(p.signed(t, key)); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
+		must.Refuse(t, tt.want, tt.name)(scitt.Parse(p.signed(t, key)))
 	}
 	doc := statementParts().signed(t, key)
 	for name, changed := range map[string][]byte{"bytes after the end": append(bytes.Clone(doc), 0), "no tag": doc[1:], "the tag in two bytes": append([]byte{0xd8, 18}, doc[1:]...),
 		"an array of three": append([]byte{0xd2, 0x83}, doc[2:]...), "cut": doc[:len(doc)-1], "nothing": nil} {
-		if _, err := scitt.Parse(changed); err == nil {
-			t.Errorf("%s: opened", name)
-		}
+		must.Refuse(t, "", name)(scitt.Parse(changed))
 	}
 }
 
@@ -371,18 +352,12 @@ func TestProofs(t *testing.T) {
 		for index := range size {
 			path := must.Get(tlog.ProveRecord(size, index, reader))(t)
 			p := scitt.Proof{Size: size, Index: index, Path: path}
-			if got, err := p.Root(entries[index]); err != nil || got != root {
-				t.Errorf("entry %d of %d: %v, %v", index, size, got, err)
-			}
+			must.Give(p.Root(entries[index]))(t, root, "entry", index, "of", size)
 			p.Path = append(p.Path, tlog.Hash{})
-			if _, err := p.Root(entries[index]); err == nil {
-				t.Errorf("entry %d of %d: a path that is too long", index, size)
-			}
+			must.Refuse(t, "", "entry", index, "of", size)(p.Root(entries[index]))
 			if len(path) > 0 {
 				p.Path = path[:len(path)-1]
-				if _, err := p.Root(entries[index]); err == nil {
-					t.Errorf("entry %d of %d: a path that is too short", index, size)
-				}
+				must.Refuse(t, "", "entry", index, "of", size)(p.Root(entries[index]))
 			}
 		}
 	}
@@ -468,9 +443,7 @@ func TestNoReceipt(t *testing.T) {
 		changed, log := *r, *r.Log
 		changed.Log = &log
 		change(&changed)
-		if _, err := h.SignReceipt(&changed); !errors.Is(err, scitt.ErrNoReceipt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(t, scitt.ErrNoReceipt, name)(h.SignReceipt(&changed))
 	}
 }
 
@@ -489,14 +462,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r, err := s.Record(); err == nil && !bytes.Equal(r.Canonical(), s.Payload) {
-			t.Error("a record with another payload")
-		}
+		r, err := s.Record()
+		must.Hold(t, err != nil || bytes.Equal(r.Canonical(), s.Payload), "a record with another payload")
 		valid := s.Check(public) == nil
 		for i := range s.Receipts {
-			if _, err := s.Receipts[i].Check(public, s.Receipts[i].Entry); err == nil && !valid {
-				t.Error("a receipt that the operator never signed")
-			}
+			_, err := s.Receipts[i].Check(public, s.Receipts[i].Entry)
+			must.Hold(t, err != nil || valid, "a receipt that the operator never signed")
 		}
 	})
 }
