@@ -5,22 +5,25 @@
 //
 // # An answer of an agent is recorded
 //
-//	the agent calls its model      package recorder inside the program, or 'jurat record' before it: tap/relay passes the bytes on unchanged
-//	  → whose call is it?          log/access: the grant of a token
-//	  → what was said?             tap/traffic and tap/convo read the bytes; evidence/observed makes the act of them
-//	  → sealed, then answered      tap/sealer keeps a journal, and holds the end of the answer back until the record is there
-//	  → who may seal it?           court/acts, as for 'jurat seal' and a POST to the server; the operator's acts: ledger.Operator
-//	  → what must stay erasable    log/erasure: it leaves the payload as commitments
-//	  → canonical JSON, signed     evidence: one document, one form; log/keys: the actor's own key
-//	  → does it fit the log?       log/ledger: chains, reviews and deliveries, inside the transaction
-//	  → stamped, durable, proved   log/stamping and timestamp: RFC 3161; ledger/sqlite or postgres; ledger: up to a signed checkpoint
+//	the agent calls its model      package recorder in its program, or 'jurat record' before it, leads the call through tap/relay
+//	  → whose call is it?          recorder asks log/access for the grant of the token, or one agent is named
+//	  → noted before it goes on    tap/sealer keeps a journal; then tap/relay asks the provider, and copies what passes
+//	  → the end is held back       by tap/relay in closed mode, until the record is there; open mode holds nothing
+//	  → what was said?             evidence/observed finds facts in the bytes and makes the act; tap/traffic and tap/convo find its conversation
+//	  → who may seal it?           court/acts: Observations for recorders; Acts.Seal for 'jurat seal' and a POST; the operator's acts: ledger.Operator
+//	  → what must stay erasable    tap/sealer says it of recorded acts, log/erasure of agents' and reviewers' by their setting; erasure keeps the values
+//	  → canonical JSON, signed     evidence: Draft.Seal leaves commitments; log/keys: the actor's own key
+//	  → does it fit, stamped       log/ledger: links of agents and reviewers; then log/stamping and timestamp: RFC 3161
+//	  → durable                    ledger/storage: sqlite or postgres; ledger judges again inside the transaction
+//	  → proved, later              ledger: up to a signed checkpoint
 //
 // # A trial is held
 //
 //	a case                         court/subject: card and conversation of the accused, or its sealed records
-//	  → its turn                   court/schedule: a queue that processes share
-//	  → who judges?                court/panel: configuration, keys, limits; juror/rules, or juror/model through court/llm
-//	  → rounds                     jury says what follows from the acts; court/trial asks, and its clerk seals one act at a time
+//	  → submitted                  court/schedule: court/trial seals the submission, then a queue that processes share has it
+//	  → its turn                   schedule calls trial.Resume, which reads the acts back; log/installation vouches for them
+//	  → who judges?                cmd/jurat gives schedule a court/panel: configuration, keys, limits; juror/rules, or juror/model through court/llm
+//	  → rounds                     jury says what follows from the acts, and asks; court/trial's clerk seals each by ledger.Seal, not by court/acts
 //	  → what people see            trial.View, projected from the records: web/docket, web/pages, web/server
 //
 // A trial consists of acts alone. If a server dies in a round, its lock ends, and another process takes the trial over within 15 seconds. It replays the
@@ -29,24 +32,27 @@
 // # A file is verified
 //
 //	a file and a trust file        verify/trust: what the reader believes; evidence opens records strictly
-//	  → an answer a guarantee      verify: signatures, time stamps, proofs, the jury replayed; nothing that comes with the file is believed
-//	  → in words                   web/words; 'jurat verify', or web/portal in a browser
+//	  → an answer a guarantee      verify: of each record time stamps, signatures, proofs, recorded bytes, place; of all chains, reviews, the jury replayed
+//	  → in words                   English reasons: verify; names, questions, translations: web/words; 'jurat verify' adds its own lines; or web/portal
 //
 // # Where to add what
 //
-// Tests name what is missing. The portal needs 'go generate ./internal/web/portal'.
+// Tests name most of what is missing. After a change in evidence, jury, verify or web/words the portal needs 'go generate ./internal/web/portal'.
 //
-//	an action type      evidence/payload.go, docs/format.md, web/words, trial.View, testdata/second-verifier; the operator's: evidence/operator
-//	a model vendor      court/llm and llm/llmtest, tap/convo, tap/traffic, court/subject (its signs), court/panel
-//	a language          web/words: a file beside en.txt and pages/en.txt, and its line in words.go
-//	a store of the log  ledger/storage.Store, tested by storetest; log/installation opens it. If machines share it: also filestore.Store, lock.Locks,
-//	                    schedule/table.go
-//	a guarantee         verify/report.go, web/words, docs/format.md, testdata/second-verifier
-//	a page              its route in web/server/table.go, its view and template in web/pages, its texts in web/words
-//	a rule              juror/rules: a line in rules.go and a function; Version changes, because trials record it. A method: jury/method.go, docs/format.md
-//	a command           cmd/jurat: a field of its parent in main.go, its file, help.txt, testdata/help-all.txt (go test -run AllHelp -update)
-//	a text              people's: web/words/en.txt and its translations, then the code that asks for it; a command's: where it is printed
-//	a limit             a constant beside the check; if files can meet it, docs/format.md and testdata/second-verifier, else the document of its interface
+//	an action type      its constant and rule in evidence/payload.go; verify/trial.go (statesModel) if it names a model; docs/format.md, web/words,
+//	                    testdata/second-verifier. A trial's: jury, trial.View; the operator's: evidence/operator; a recorder's: evidence/observed
+//	a model vendor      to judge: court/llm and llm/llmtest, tap/convo, court/panel, court/juror (its name), docs/configuration.md; to be recorded or
+//	                    tried: evidence/observed/facts.go, tap/traffic, recorder/options.go, court/subject, docs/facts.md, testdata/second-verifier
+//	a language          web/words: a file beside en.txt and pages/en.txt, its line in words.go; --lang in cmd/jurat/verify.go; web/server: openapi.go, table.go
+//	a store of the log  ledger/storage.Store and storage.Values, tested by storetest; log/installation: folder.go, backup.go, restore.go. If machines
+//	                    share it: also filestore.Store, lock.Locks, schedule/table.go
+//	a guarantee         verify: report.go, and applies in verify.go; web/words, docs/format.md, testdata/second-verifier
+//	a page              web/server: its route in table.go and its method; web/pages: its type, a template of that name in small letters, frame.html; web/words/pages
+//	a rule              juror/rules: a line and help in rules.go, and a function; Version; docs/rules.md; testdata/passages. A method: jury/method.go, docs/format.md
+//	a command           cmd/jurat: a field of its parent in main.go, help.go (its group), help.txt, testdata/help-all.txt (go test -run AllHelp -update)
+//	a text              a reason in a report: verify, and reason.* of the translations; other people's: web/words; a command's: where it is printed
+//	a limit             a constant beside the check (a payload: evidence.MaxDocument), and those computed from it; if files can meet it, docs/format.md and
+//	                    testdata/second-verifier
 //
 // # The rooms
 //
