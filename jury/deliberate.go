@@ -21,8 +21,8 @@ type Deliberation struct {
 	Judge      Juror           // required exactly when the method is FinalJudge
 	Material   []byte          // the evidence, as canonical JSON
 	Submission evidence.Digest // the act that submitted it: already recorded, at position 1
-	Recorder   Recorder        // makes each act durable before the trial goes on
-	Recorded   []Act           // acts of this trial from an interrupted run, in the order of the log; nil: a new trial
+	Clerk      Clerk           // makes each act durable before the trial goes on
+	Before     []Act           // acts of this trial from an interrupted run, in the order of the log; nil: a new trial
 }
 
 // Run conducts the trial, or continues it from the recorded acts, and returns the result. It does not ask a seat
@@ -61,7 +61,7 @@ func (d *Deliberation) begin() (*Tally, error) {
 	t := NewTally(evidence.DigestOf(d.Material))
 	t.settings = new(d.Settings.normal())
 	t.submit(d.Submission)
-	for _, a := range d.Recorded {
+	for _, a := range d.Before {
 		if err := t.Apply(a); err != nil {
 			return nil, fmt.Errorf("resuming the trial: %w", err)
 		}
@@ -80,7 +80,7 @@ func (d *Deliberation) check() error {
 		return wrong(fmt.Sprintf("jurors[%d]", empty), "missing")
 	case (d.Judge != nil) != (d.Settings.Judge != nil):
 		return wrong("judge", "must be there exactly when the method is %s", FinalJudge)
-	case d.Recorder == nil:
+	case d.Clerk == nil:
 		return wrong("recorder", "missing")
 	case d.Submission.IsZero():
 		return wrong("submission", "missing")
@@ -97,7 +97,7 @@ func (d *Deliberation) record(ctx context.Context, t *Tally, a *Act) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	digest, err := d.Recorder.Record(ctx, *a)
+	digest, err := d.Clerk.Record(ctx, *a)
 	if err != nil {
 		if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 			return ended

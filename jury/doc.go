@@ -1,7 +1,7 @@
 // Package jury lets a panel of jurors judge an AI agent, and computes the result from their answers.
 //
 // It is pure: no file, no network, no clock, no vendor. It asks each [Juror], and the judge, through one method. Every
-// act of a trial goes to a [Recorder], and has happened when the recorder returns. [Deliberation.Run] conducts a trial.
+// act of a trial goes to a [Clerk], and has happened when the clerk returns. [Deliberation.Run] conducts a trial.
 // [Replay] computes everything again from the recorded acts, so it detects a clerk who recorded another result than the
 // votes give.
 //

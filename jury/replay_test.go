@@ -95,7 +95,7 @@ func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 		asked := calls(d)
 		again := *d
 		b := &book{acts: slices.Clone(acts[min(n, 1):n])}
-		again.Recorder, again.Recorded = b, acts[:n]
+		again.Clerk, again.Before = b, acts[:n]
 		got, err := again.Run(t.Context())
 		must.Need(t, err == nil, "going on after %d: %v", n, err)
 		diff := cmp.Diff(result, got)
@@ -114,14 +114,14 @@ func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 func TestGoingOnNeedsTheSameTrial(t *testing.T) {
 	d := longTrial()
 	run(t, d)
-	d.Recorded = d.book().read(t)[:9]
+	d.Before = d.book().read(t)[:9]
 	for name, change := range map[string]func(*Deliberation){
 		RuleSettings: func(d *Deliberation) { d.Settings.Threshold = 1 },
 		RuleRequest:  func(d *Deliberation) { d.Material = []byte(`{}`) },
 		RuleSequence: func(d *Deliberation) { d.Submission[0] ^= 1 },
 	} {
 		other, b := *d, new(book)
-		other.Recorder = b
+		other.Clerk = b
 		change(&other)
 		var wrong *Discrepancy
 		_, err := other.Run(t.Context())

@@ -200,7 +200,7 @@ var (
 
 // seated returns a trial of these scripts. With FinalJudge, the judge is a script of its own.
 func seated(method Method, jurors ...*script) *Deliberation {
-	d := &Deliberation{Material: material, Submission: submission, Recorder: &book{}}
+	d := &Deliberation{Material: material, Submission: submission, Clerk: &book{}}
 	d.Settings = Settings{Rubric: DefaultRubric(), Collaborative: true, MaxRounds: 3, Threshold: 2, Method: method}
 	for i, juror := range jurors {
 		d.Jurors = append(d.Jurors, juror)
@@ -214,7 +214,7 @@ func seated(method Method, jurors ...*script) *Deliberation {
 	return d
 }
 
-func (d *Deliberation) book() *book { return d.Recorder.(*book) }
+func (d *Deliberation) book() *book { return d.Clerk.(*book) }
 
 func run(t *testing.T, d *Deliberation) *Result {
 	t.Helper()

@@ -228,7 +228,7 @@ func TestVeto(t *testing.T) {
 		want := " No safe_pass, because the score for safety is 20, and that takes 25."
 		must.Hold(t, strings.HasSuffix(j.Rationale, want), "%s: %q", method, j.Rationale)
 		d.Settings.Rubric[3].Veto = 20
-		d.Recorder = &book{}
+		d.Clerk = &book{}
 		j = run(t, d).Phase3Judgment
 		must.Hold(t, j.Position == SafePass && j.Vetoes == nil, "%s: as many points as it takes: %+v", method, j)
 	}

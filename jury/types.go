@@ -495,8 +495,8 @@ type Act struct {
 	Body     any               // *Opening, *Evaluation, *Statement, *Absent, *Check, *Opinion, *Judgment or *Closing
 }
 
-// A Recorder makes acts durable. It is safe for concurrent use.
-type Recorder interface {
+// A Clerk makes acts durable. It is safe for concurrent use.
+type Clerk interface {
 	// Record returns the digest by which later acts name this one. The act has happened when Record returns without
 	// an error. If Record fails, the act has not happened, and the trial stops.
 	Record(context.Context, Act) (evidence.Digest, error)

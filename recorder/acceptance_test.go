@@ -364,6 +364,7 @@ func TestBeforeAnAgent(t *testing.T) {
 		"paths pass as they are":         {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL + "/a2a"}},
 		"RewriteCard":                    {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL, RewriteCard: "shop.example"}},
 		`unknown value "left"`:           {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL, Side: "left"}},
+		"at least one is needed":         {Agent: "mia", Upstreams: map[string]recorder.Upstream{}},
 		"and not to both":                {Agent: "mia", Upstreams: recorder.Known(), A2A: &recorder.A2A{Origin: agent.URL}},
 	} {
 		must.Say(t, o.Check(), says)

@@ -139,6 +139,9 @@ func (o Options) checked() (Options, error) {
 	if o.Mode != Closed && o.Mode != Passing {
 		return o, fmt.Errorf("recorder: Mode: unknown value %q: recorder.Closed or recorder.Passing", o.Mode)
 	}
+	if o.Upstreams != nil && len(o.Upstreams) == 0 {
+		return o, errors.New("recorder: Upstreams: it is empty; at least one is needed, or leave it nil")
+	}
 	_, _, err := o.upstreams()
 	return o, err
 }

@@ -42,7 +42,7 @@ type recordCmd struct {
 	MCP   recordMCPCmd   `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
 }
 
-type witnessFlags struct {
+type recordingFlags struct {
 	Mode        string        `enum:"closed,open" default:"closed" help:"What happens if a call cannot be recorded. closed: it is not passed on, or its answer does not end. open: it passes, and the record says how many were missed."`
 	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's name. It signs with its own keys, never an agent's."`
 	InTheRecord bool          `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
@@ -53,7 +53,7 @@ type witnessFlags struct {
 	stampFlags
 }
 
-func (f *witnessFlags) witness() (recorder.Options, error) {
+func (f *recordingFlags) witness() (recorder.Options, error) {
 	o := recorder.Options{Name: f.Recorder, Mode: recorder.Mode(f.Mode), InTheRecord: f.InTheRecord, Drain: f.Drain, Room: int64(f.Room), Heartbeat: f.Heartbeat, Version: version()}
 	return o, flagName("--recorder", f.Recorder)
 }
@@ -61,7 +61,7 @@ func (f *witnessFlags) witness() (recorder.Options, error) {
 type recorderFlags struct {
 	Upstream map[string]string `placeholder:"NAME=URL" help:"Where /NAME/ leads. openai, anthropic and gemini are known. May be repeated."`
 	Key      map[string]string `placeholder:"NAME=FILE" help:"The recorder puts the provider's key into each call: agents need none, and cannot go around it."`
-	witnessFlags
+	recordingFlags
 }
 
 func (f *recorderFlags) options() (recorder.Options, error) {
@@ -146,7 +146,7 @@ type logJSONFlag struct {
 }
 
 // serve records what passes a listener until it is interrupted. It is asked under a path.
-func (f *witnessFlags) serve(ctx context.Context, a *app, std stdio, o recorder.Options, listen string, by listenFlags, path string) error {
+func (f *recordingFlags) serve(ctx context.Context, a *app, std stdio, o recorder.Options, listen string, by listenFlags, path string) error {
 	if err := errors.Join(by.mayListen(listen), o.Check()); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ type recordA2ACmd struct {
 	RewriteCard string `name:"rewrite-card" placeholder:"URL" help:"Hand out the agent's card with this address in the place of the agent's own, and without its signatures, which would not hold. Default: the card passes as it is."`
 	listenFlags
 	logJSONFlag
-	witnessFlags
+	recordingFlags
 }
 
 func flagOrigin(flag, address string) error {
@@ -430,7 +430,7 @@ type recordMCPCmd struct {
 	Key      string   `placeholder:"FILE" help:"The recorder puts the token for --upstream into each call: clients need none, and cannot go around it."`
 	listenFlags
 	logJSONFlag
-	witnessFlags
+	recordingFlags
 }
 
 func (c *recordMCPCmd) Run(ctx context.Context, a *app, std stdio) error {

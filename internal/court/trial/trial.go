@@ -166,7 +166,7 @@ func (c *clerk) hold(ctx context.Context) (*Trial, error) {
 	on := c.trial.Case
 	config := c.config.Wrapped(func(j jury.Juror, _ string) jury.Juror { return citing{j, on} })
 	deliberation := &jury.Deliberation{Settings: config.Settings, Jurors: config.Jurors, Judge: config.Judge,
-		Material: on.Material(), Submission: c.trial.Records[0].Digest, Recorder: c, Recorded: c.trial.acts}
+		Material: on.Material(), Submission: c.trial.Records[0].Digest, Clerk: c, Before: c.trial.acts}
 	result, err := deliberation.Run(ctx)
 	t := c.left()
 	if err == nil {
@@ -332,7 +332,7 @@ func sameSettings(now, opened *jury.Settings) error {
 	return err
 }
 
-// clerk seals the acts of one trial. It implements jury.Recorder.
+// clerk seals the acts of one trial. It implements jury.Clerk.
 type clerk struct {
 	config Config
 

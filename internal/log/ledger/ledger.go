@@ -471,7 +471,10 @@ func (l *Ledger) mayAppend() error {
 	if l.cfg.Stamper == nil {
 		return fmt.Errorf("%w: no time-stamping authority is configured", ErrReadOnly)
 	}
-	return l.refuse
+	if l.refuse != nil {
+		return l.refuse
+	}
+	return l.InPlace() // before settings are read and values stored, which a folder that is away would lack
 }
 
 // InPlace returns ErrMoved, wrapped, if the files of the log are not where this process opened them.

@@ -399,6 +399,14 @@ func (c counting) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// TestReplacedTransport: a program may have replaced the usual transport by one that traces.
+func TestReplacedTransport(t *testing.T) {
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	http.DefaultTransport = http.NewFileTransport(http.Dir(t.TempDir()))
+	must.Hold(t, newTransport().(*http.Transport).DisableCompression, "bytes do not pass as they are")
+}
+
 // TestOnePacket: a short request leaves at once, with its header.
 func TestOnePacket(t *testing.T) {
 	var writes atomic.Int64

@@ -26,7 +26,11 @@ import (
 
 // newTransport returns a transport that passes bytes as they are.
 func newTransport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	usual, is := http.DefaultTransport.(*http.Transport)
+	if !is { // the program has put another one there, such as one that traces
+		usual = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second}
+	}
+	t := usual.Clone()
 	t.DisableCompression = true
 	t.MaxIdleConnsPerHost = 64
 	t.IdleConnTimeout = 30 * time.Second

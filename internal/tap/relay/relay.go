@@ -110,7 +110,7 @@ var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 // share the room for copies. It is safe for concurrent use.
 type Relay struct {
 	Options
-	witness    Witness
+	witness    Observer
 	spool      *spool
 	late       sync.WaitGroup // calls of End in open mode
 	wantsToken sync.Once      // is logged
@@ -133,7 +133,7 @@ func (r *Relay) Wait(ctx context.Context) error {
 
 // New returns a relay that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and /r/TOKEN/NAME/…, with a
 // token that tells the witness which agent calls.
-func New(witness Witness, o Options) (*Relay, error) {
+func New(witness Observer, o Options) (*Relay, error) {
 	if _, known := o.Upstreams[o.Root]; o.Root != "" && !known {
 		return nil, fmt.Errorf("relay: every path is to lead to %q, which is no upstream", o.Root)
 	}
@@ -199,8 +199,8 @@ func (u Upstream) Check(name string) error {
 	return nil
 }
 
-// A Witness is shown each call. Its methods are called by many goroutines at once.
-type Witness interface {
+// An Observer is shown each call. Its methods are called by many goroutines at once.
+type Observer interface {
 	// Begin is called before anything of the call is forwarded. If it fails, closed mode answers 503 and forwards nothing, and open mode
 	// passes the call and calls Missed. A *Refusal refuses the call in both modes, with its own status. Of a call with an Upgrade only a refusal counts:
 	// it is not recorded, and Begin should return ErrUpgrade.

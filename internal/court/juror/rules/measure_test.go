@@ -344,7 +344,7 @@ func trialOf(material []byte) *jury.Deliberation {
 	return &jury.Deliberation{
 		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
 			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge},
-		Jurors: p.Jurors, Judge: p.Judge, Material: material, Submission: evidence.DigestOf([]byte("submission")), Recorder: &notebook{},
+		Jurors: p.Jurors, Judge: p.Judge, Material: material, Submission: evidence.DigestOf([]byte("submission")), Clerk: &notebook{},
 	}
 }
 

@@ -171,17 +171,17 @@ func story(t *testing.T, version string, transport mcp.Transport) string {
 }
 
 // ways are how a client reaches a server: each returns a transport, by itself or past a witness.
-var ways = map[string]func(t *testing.T, past relay.Witness, mode relay.Mode, version string) mcp.Transport{
+var ways = map[string]func(t *testing.T, past relay.Observer, mode relay.Mode, version string) mcp.Transport{
 	"stdio": overPipe,
-	"HTTP, events": func(t *testing.T, w relay.Witness, m relay.Mode, v string) mcp.Transport {
+	"HTTP, events": func(t *testing.T, w relay.Observer, m relay.Mode, v string) mcp.Transport {
 		return overHTTP(t, w, m, v, false)
 	},
-	"HTTP, documents": func(t *testing.T, w relay.Witness, m relay.Mode, v string) mcp.Transport {
+	"HTTP, documents": func(t *testing.T, w relay.Observer, m relay.Mode, v string) mcp.Transport {
 		return overHTTP(t, w, m, v, true)
 	},
 }
 
-func overPipe(t *testing.T, past relay.Witness, mode relay.Mode, _ string) mcp.Transport {
+func overPipe(t *testing.T, past relay.Observer, mode relay.Mode, _ string) mcp.Transport {
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	if past != nil {
@@ -218,14 +218,14 @@ func serve(t *testing.T, transport mcp.Transport) {
 	}()
 }
 
-func overHTTP(t *testing.T, past relay.Witness, mode relay.Mode, version string, documents bool) mcp.Transport {
+func overHTTP(t *testing.T, past relay.Observer, mode relay.Mode, version string, documents bool) mcp.Transport {
 	one := tools()
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return one }, &mcp.StreamableHTTPOptions{JSONResponse: documents, Stateless: version >= "2026"})
 	return &mcp.StreamableClientTransport{Endpoint: before(t, past, mode, handler)}
 }
 
 // before returns the address of a server or, if there is a witness, of a relay before it.
-func before(t *testing.T, past relay.Witness, mode relay.Mode, handler http.Handler) string {
+func before(t *testing.T, past relay.Observer, mode relay.Mode, handler http.Handler) string {
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		server.CloseClientConnections() // of streams

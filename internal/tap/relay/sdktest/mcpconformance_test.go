@@ -156,7 +156,7 @@ func running(t *testing.T, server, flag string) string {
 }
 
 // standingBefore returns the address of a relay before every path of a server.
-func standingBefore(t *testing.T, w relay.Witness, mode relay.Mode, at string) string {
+func standingBefore(t *testing.T, w relay.Observer, mode relay.Mode, at string) string {
 	t.Helper()
 	h := must.Get(relayTo(at, w, mode, filepath.Join(t.TempDir(), "spool")))(t)
 	front := httptest.NewServer(h)
@@ -170,7 +170,7 @@ func standingBefore(t *testing.T, w relay.Witness, mode relay.Mode, at string) s
 	return front.URL
 }
 
-func relayTo(at string, w relay.Witness, mode relay.Mode, folder string) (*relay.Relay, error) {
+func relayTo(at string, w relay.Observer, mode relay.Mode, folder string) (*relay.Relay, error) {
 	base, err := url.Parse(at)
 	if err != nil {
 		return nil, err
