@@ -440,30 +440,16 @@ func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string
 			err = fmt.Errorf("%w: %v", errMistake, p)
 		}
 	}()
-	for takes := int64(usualTrial); ; {
-		release, err := d.room(ctx, adjourn, takes)
-		if err != nil {
-			return err
-		}
-		takes, err = d.resume(ctx, adjourn, id, takes)
-		release()
-		if !errors.Is(err, errLarge) {
-			return err
-		}
+	release, err := d.room(ctx, adjourn, id)
+	if err != nil {
+		return err
 	}
-}
-
-// resume continues a trial that takes no more than so much memory. It returns how much it takes, with errLarge if that is more.
-func (d *Scheduler) resume(ctx context.Context, adjourn <-chan struct{}, id string, most int64) (takes int64, err error) {
+	defer release()
 	listener := d.cfg.Listen()
 	config := trial.Config{Adjourn: adjourn, OnEvent: func(e trial.Event) { d.heard(id); listener(e) }}
 	_, err = trial.Resume(ctx, d.furnish(config), id, func(t *trial.Trial, c *trial.Config) error {
-		takes = trialBytes
-		for _, r := range t.Records {
-			takes += trialFactor * int64(len(r.Canonical()))
-		}
-		if takes > most && d.memory != nil {
-			return errLarge
+		if t.Over { // another process has held it meanwhile, and told its listeners
+			c.OnEvent = func(trial.Event) {}
 		}
 		if err := cmp.Or(d.cfg.Vouch(ctx, t.Records...), d.noJury()); err != nil {
 			return err
@@ -472,23 +458,31 @@ func (d *Scheduler) resume(ctx context.Context, adjourn <-chan struct{}, id stri
 		c.Settings, c.Jurors, c.Judge = seated.Settings, seated.Jurors, seated.Judge
 		return nil
 	})
-	return takes, err
+	return err
 }
 
 // The memory that a trial takes. With 7 MB of evidence and three rule jurors it was 13 times the evidence's size.
 const (
 	trialBytes  = 1 << 20 // for a trial with little evidence
 	trialFactor = 16      // multiple of the bytes of evidence and answers
-	usualTrial  = 2 << 20 // is enough for most trials, and for reading one to find out
 )
 
-var errLarge = errors.New("the trial takes more memory")
-
-// room waits until there is so much memory for a trial. A trial that needs more than the whole limit gets all of it.
+// room waits until there is enough memory for a trial. A trial that needs more than the whole limit gets all of it.
 // room returns trial.ErrAdjourned if the trial is to stop while it waits.
-func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, takes int64) (release func(), err error) {
+func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string) (release func(), err error) {
 	if d.memory == nil {
 		return func() {}, nil
+	}
+	takes := int64(trialBytes)
+	err = d.oneOfFew(ctx, func() error { // before anything of it is parsed
+		chain, err := d.cfg.Ledger.Chain(ctx, id)
+		for _, r := range chain {
+			takes += trialFactor * int64(len(r.Canonical()))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	takes = min(d.cfg.Memory, takes)
 	waiting, cancel := context.WithCancelCause(ctx)

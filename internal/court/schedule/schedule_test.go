@@ -259,6 +259,7 @@ func TestPanic(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	var panics atomic.Bool
 	c := config(h, b)
+	c.Memory = 1 << 20 // so that the next trial needs what the one that panicked had
 	c.Vouch = func(context.Context, ...*evidence.Record) error {
 		if panics.Load() {
 			panic("a mistake")

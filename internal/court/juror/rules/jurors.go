@@ -79,7 +79,9 @@ func (h shelf) study(ctx context.Context, material []byte) (s study, err error) 
 		}
 	}
 	if s.found == nil {
-		s.found, err = findings(ctx, s.c)
+		if s.found, err = findings(ctx, s.c); err != nil {
+			s.found = nil // what checks return that were interrupted is not so
+		}
 	}
 	return s, err
 }
