@@ -200,7 +200,9 @@ func (c *trialCmd) resume(ctx context.Context, a *app, std stdio) error {
 			return err
 		}
 		c.try(ctx, a, std, i, at, std, "", func(config trial.Config, begin func(*trial.Config, trial.Config)) (*trial.Trial, error) {
+			read := false
 			t, err := trial.Resume(ctx, config, id, func(t *trial.Trial, config *trial.Config) error {
+				read = true
 				if err := c.accept(ctx, std, i, t, given); err != nil {
 					return err
 				}
@@ -208,7 +210,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, std stdio) error {
 				begin(config, ct.sit(t.Case, t.Bill.Cost))
 				return nil
 			})
-			if errors.Is(err, ledger.ErrNotFound) {
+			if !read && errors.Is(err, ledger.ErrNotFound) {
 				err = hint(fmt.Errorf("--resume: there is no %s in the log", id), "'jurat trial --list' lists the trials without a verdict")
 			}
 			return t, err

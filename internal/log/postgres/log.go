@@ -70,7 +70,7 @@ import (
 var logTables string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "11"
+const version = "12"
 
 // oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000

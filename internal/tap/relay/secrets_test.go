@@ -409,6 +409,7 @@ func TestAnotherService(t *testing.T) {
 		req.Header.Set("X-Status", "200")
 		req.Header.Set("X-Say-Alt-Svc", `h2="elsewhere.example:443", h3=":443"`)
 		answer := must.Get(p.client.Transport.RoundTrip(req))(t)
+		must.Get(io.Copy(io.Discard, answer.Body))(t)
 		answer.Body.Close()
 		if s := p.last(t, 1); answer.StatusCode != 200 || answer.Header.Get("Alt-Svc") != "" || s.outcome.Ended != Complete || len(p.missed) > 0 {
 			t.Errorf("%v: %d %v %+v %v", mode, answer.StatusCode, answer.Header, s.outcome, p.missed)

@@ -64,7 +64,7 @@ type form struct{ schema, version string }
 //go:embed schema.sql
 var logSchema string
 
-var logForm = form{logSchema, "14"}
+var logForm = form{logSchema, "15"}
 
 const (
 	pageSize = 8192

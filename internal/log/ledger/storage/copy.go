@@ -132,6 +132,7 @@ func copyDictionaries(ctx context.Context, from, to Store) error {
 }
 
 func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
+	batch.Copied = true
 	size := 0
 	for at := begin; at < end && size < copyBytes; at += copyPage {
 		page, err := ExactRows(ctx, from, at, min(copyPage, end-at))

@@ -292,7 +292,7 @@ func (c *codec) unpack(blob, memory []byte) ([]byte, error) {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
 	if n, err := s2.DecodedLen(s); err != nil || len(content)+n != int(size) {
-		return nil, fmt.Errorf("it is damaged: it holds other than the %d bytes that it says (%v)", size, err)
+		return nil, fmt.Errorf("it is damaged: it does not hold the %d bytes that it says", size)
 	}
 	if _, err := c.rest.Decode(content[len(content):], s); err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)

@@ -374,21 +374,23 @@ func (s *SQL) put(ctx context.Context, w Writer, head Head, batch *Batch) error 
 	for _, wait := range batch.Waits {
 		waits = append(waits, wait.Authority, wait.Index, wait.Since.UnixMilli())
 	}
-	statements := slices.Concat(s.insert.records.rows(rows), s.insert.timestamps.rows(late), s.tags(batch.Rows),
+	statements := slices.Concat(s.insert.records.rows(rows), s.insert.timestamps.rows(late), s.tags(batch),
 		s.briefs(batch.Briefs), s.insert.waiting.rows(waits), last)
 	return w.Queue(ctx, statements...)
 }
 
-// tags returns the statements that store the counts of actors and subjects of those rows that have them. A tag is stored with its first count.
-func (s *SQL) tags(rows []Row) (statements []Statement) {
+// tags returns the statements that store the counts of actors and subjects of those rows that have them. A tag is stored with its first count; of a log
+// that is copied, and may be damaged, with any.
+func (s *SQL) tags(batch *Batch) (statements []Statement) {
 	var values []any
-	first := func(seq int64, tag *evidence.Digest) {
-		if seq == 1 && s.dialect.NewTag != "" {
-			statements = append(statements, Statement{Text: s.dialect.NewTag, Args: []any{tag[:]}})
+	known := map[evidence.Digest]bool{}
+	store := func(seq int64, tag *evidence.Digest) {
+		if s.dialect.NewTag != "" && (seq == 1 || batch.Copied && seq > 1 && !known[*tag]) {
+			statements, known[*tag] = append(statements, Statement{Text: s.dialect.NewTag, Args: []any{tag[:]}}), true
 		}
 	}
-	for i := range rows {
-		row := &rows[i]
+	for i := range batch.Rows {
+		row := &batch.Rows[i]
 		if row.Counts.ActorSeq == 0 {
 			continue
 		}
@@ -396,8 +398,8 @@ func (s *SQL) tags(rows []Row) (statements []Statement) {
 		if row.Counts.SubjectSeq > 0 {
 			subjectSeq = row.Counts.SubjectSeq
 		}
-		first(row.Counts.ActorSeq, &row.Actor)
-		first(row.Counts.SubjectSeq, &row.Counts.Subject)
+		store(row.Counts.ActorSeq, &row.Actor)
+		store(row.Counts.SubjectSeq, &row.Counts.Subject)
 		values = append(values, row.Index, row.Counts.ActorSeq, subjectSeq, row.Actor[:], optional(row.Counts.Subject))
 	}
 	return append(statements, s.insert.tags.rows(values)...)

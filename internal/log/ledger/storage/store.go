@@ -354,6 +354,7 @@ func NewFound() Found {
 // A Batch is what one transaction stores: all of it or nothing.
 type Batch struct {
 	Rows   []Row       // from the index Head.Size on
+	Copied bool        // as another store has them
 	Hashes []tlog.Hash // from the stored hash index tlog.StoredHashCount(Head.Size) on
 	Next   Head        // the head with them
 
