@@ -1,31 +1,27 @@
-"""The bodies of the acts of a trial, as they are read: section "Trials" of docs/format.md."""
+"""The bodies of the acts of a trial and of the operator, as they are read: section "Trials" of docs/format.md, and where it has the operator's acts."""
 
-import re
-
-from shapes import is_blank, is_digest, is_name, is_text, is_whole, members, require
+import recorded
+from canonical import require
+from shapes import (
+    MAX_WHOLE, has, is_blank, is_digest, is_digest_not_zero, is_list_of, is_name, is_sorted, is_text, is_time, is_uuid7, is_whole
+)
 
 POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
 METHODS = ("majority_vote", "weighted_average", "final_judge", "median", "calibrated")
 READINGS = ("policy_first", "acts_first", "claims_first")
 REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")
 MAX_STRINGS = 1_048_576
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-def _is_bool(value):
-    return isinstance(value, bool)
+def _of(kind):
+    return lambda value: isinstance(value, kind)
 
 
-def _is_string(value):
-    return isinstance(value, str)
+_is_bool, _is_string, _is_number = _of(bool), _of(str), _of(float)
 
 
 def _is_int64(value):
     return is_whole(value, -(2**63), 2**63 - 1)
-
-
-def _is_number(value):
-    return isinstance(value, float)
 
 
 def _is_true(value):
@@ -36,32 +32,17 @@ def _is_scores(value):
     return isinstance(value, dict) and all(map(_is_int64, value.values()))
 
 
-def _shape(value, forms, optional=()):
-    """Refuses what has other members than these, or one of another kind, or an empty one that may be left out."""
-    members(value, [name for name in forms if name not in optional], optional)
-    for name, item in value.items():
-        require(forms[name](item), f"{name} is not what it must be")
-        require(item or name not in optional, f"{name} is empty: it is left out then")
-    return value
-
-
 def _all(check):
-    def checked(value):
-        if not isinstance(value, list):
-            return False
-        for item in value:
-            check(item)
-        return True
-
-    return checked
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-def _one(check):
-    def checked(value):
-        check(value)
-        return True
+def _or_null(check):
+    return lambda value: value is None or check(value)
 
-    return checked
+
+def _shape(required, optional=None):
+    """The check of an object with these members; of optional ones, an empty one is left out."""
+    return lambda value: has(value, required, optional) and all(value[name] for name in optional or () if name in value)
 
 
 def _strings(names):
@@ -72,119 +53,73 @@ def _wholes(names):
     return dict.fromkeys(names.split(), _is_int64)
 
 
-_SEAT = _strings("jurorId roleName roleFocus provider model reading") | {
-    "parameters": lambda value: isinstance(value, dict),
-    "template": is_digest,
-    "ended": _one(lambda value: _shape(value, _strings("on successor"), ("successor",))),
+_ENDED = _shape(_strings("on"), _strings("successor"))
+_SEAT = _shape(
+    _strings("jurorId provider model") | {"parameters": _of(dict), "template": is_digest},
+    _strings("roleName roleFocus reading") | {"ended": _ENDED},
+)
+_LEVEL = _shape(_wholes("points") | _strings("description"))
+_AXIS = _shape(_strings("id description") | _wholes("max"), _wholes("veto") | {"levels": _all(_LEVEL)})
+_SETTINGS = _shape(
+    {"seats": _all(_SEAT), "rubric": _all(_AXIS), "collaborative": _is_bool, "method": _is_string, "threshold": _is_number} | _wholes("maxRounds"),
+    {"judge": _SEAT, "weights": _is_scores, "shortening": _shape(_strings("rule") | _wholes("limit")), "effectiveVotes": _is_number}
+    | _wholes("costCeiling")
+    | dict.fromkeys(("tables", "judgeReads", "repeat"), _is_true),
+)
+_REQUEST = _shape({"jurorId": _is_string, "requestDigest": is_digest})
+_QUOTED, _UNMARKED = _wholes("message") | _strings("quote"), {"record": is_digest, "unfounded": _is_true}
+_PASSAGE = _shape(_QUOTED, _UNMARKED)
+_FINDING = _shape(_QUOTED | _strings("rule axis severity explanation"), _UNMARKED | _strings("from"))
+
+
+def _row(passages, answers, optional=""):
+    return _all(_shape(dict.fromkeys(passages.split(), _PASSAGE) | _strings(answers), dict.fromkeys(optional.split(), _PASSAGE)))
+
+
+_WORK = _shape(
+    {"requests": _row("request", "state", "shown"), "acts": _row("call", "holds", "clause fact"), "amounts": _row("", "agrees", "announced charged")}
+)
+_OPINION = _strings("position rationale") | _wholes("totalScore") | {
+    "axisScores": _is_scores, "confidence": _is_number, "findings": _all(_FINDING)
 }
-
-
-def seat(value):
-    _shape(value, _SEAT, ("roleName", "roleFocus", "reading", "ended"))
-
-
-_LEVEL = {"points": _is_int64, "description": _is_string}
-_AXIS = _strings("id description") | _wholes("max veto") | {"levels": _all(lambda value: _shape(value, _LEVEL))}
-_SHORTENING = {"rule": _is_string, "limit": _is_int64}
-_SETTINGS = {
-    "seats": _all(seat),
-    "judge": _one(seat),
-    "rubric": _all(lambda value: _shape(value, _AXIS, ("veto", "levels"))),
-    "collaborative": _is_bool,
-    "method": _is_string,
-    "weights": _is_scores,
-    "shortening": _one(lambda value: _shape(value, _SHORTENING)),
-}
-_SETTINGS |= _wholes("maxRounds costCeiling") | dict.fromkeys(("threshold", "effectiveVotes"), _is_number)
-_SETTINGS |= dict.fromkeys(("tables", "judgeReads", "repeat"), _is_true)
-_SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling", "tables", "judgeReads", "repeat", "effectiveVotes")
-_REQUEST = {"jurorId": _is_string, "requestDigest": is_digest}
-_OPENING = _strings("rules phase") | _wholes("roundNumber") | {
-    "settings": _one(lambda value: _shape(value, _SETTINGS, _SETTINGS_OPTIONAL)),
-    "requests": _all(lambda value: _shape(value, _REQUEST)),
-}
-_PASSAGE = {"message": _is_int64, "quote": _is_string, "record": is_digest, "unfounded": _is_true}
-_FINDING = _PASSAGE | _strings("rule axis severity explanation from")
-
-
-def _passage(value):
-    _shape(value, _PASSAGE, ("record", "unfounded"))
-    return True
-
-
-def _table(forms, optional):
-    return _all(lambda value: _shape(value, forms, optional))
-
-
-_WORK = {
-    "requests": _table({"request": _passage, "state": _is_string, "shown": _passage}, ("shown",)),
-    "acts": _table({"call": _passage, "clause": _passage, "fact": _passage, "holds": _is_string}, ("clause", "fact")),
-    "amounts": _table({"announced": _passage, "charged": _passage, "agrees": _is_string}, ("announced", "charged")),
-}
-OPINION = _strings("position rationale") | _wholes("totalScore") | {
-    "axisScores": _is_scores,
-    "confidence": _is_number,
-    "findings": _all(lambda value: _shape(value, _FINDING, ("from", "record", "unfounded"))),
-    "levels": _is_scores,
-    "work": _one(lambda value: _shape(value, _WORK)),
-}
-_OPINION_OPTIONAL = ("levels", "work")
-_EVALUATION = OPINION | _strings("jurorId phase roleName roleFocus") | _wholes("roundNumber") | {"fallback": _is_bool}
-
-
-def evaluation(value):
-    _shape(value, _EVALUATION, ("roleName", "roleFocus", *_OPINION_OPTIONAL))
-
-
-_STATEMENT = _strings("jurorId statement reasoning position") | _wholes("roundNumber statementOrder") | {
-    "positionChanged": _is_bool,
-    "updatedEvaluation": lambda value: value is None or _one(evaluation)(value),
-}
-_ABSENCE = _strings("jurorId phase reason detail") | _wholes("roundNumber")
-_CONSENSUS = {
-    "consensusStatus": _is_string,
-    "agreementLevel": _is_number,
-    "consensusReached": _is_bool,
-    "majorityPosition": lambda value: value is None or _is_string(value),
-}
-_CHECK = _strings("phase") | _wholes("roundNumber") | {"consensusCheck": _one(lambda value: _shape(value, _CONSENSUS))}
-_VOTE = {
-    "jurorId": _is_string,
-    "position": lambda value: value is None or _is_string(value),
-    "totalScore": _is_int64,
-    "confidence": _is_number,
-    "fallback": _is_bool,
-    "abstained": _is_true,
-}
-_AFTER_TALK = {"position": _is_string, "score": _is_int64}
-_TEXTS = _all(lambda value: require(_is_string(value), "not a string"))
-_JUDGMENT = _strings("method model position rationale") | _wholes("score") | {
-    "axisScores": _is_scores,
-    "vetoes": _TEXTS,
-    "votes": _all(lambda value: _shape(value, _VOTE, ("abstained",))),
-    "degraded": _is_bool,
-    "inconclusive": _is_bool,
-    "afterTalk": _one(lambda value: _shape(value, _AFTER_TALK)),
-    "review": _TEXTS,
-}
-
+_OPINION_OPTIONAL = {"levels": _is_scores, "work": _WORK}
+OPINION = (*_OPINION, *_OPINION_OPTIONAL)
+_EVALUATION = _shape(
+    _OPINION | _strings("jurorId phase") | _wholes("roundNumber") | {"fallback": _is_bool}, _OPINION_OPTIONAL | _strings("roleName roleFocus")
+)
+_CONSENSUS = _shape(
+    {"agreementLevel": _is_number, "consensusReached": _is_bool, "majorityPosition": _or_null(_is_string)} | _strings("consensusStatus")
+)
+_VOTE = _shape(
+    {"position": _or_null(_is_string), "confidence": _is_number, "fallback": _is_bool} | _strings("jurorId") | _wholes("totalScore"),
+    {"abstained": _is_true},
+)
+_TEXTS = _all(_is_string)
 _BODIES = {
-    "phase_opening": (_OPENING, ()),
-    "evaluation": (_EVALUATION, ("roleName", "roleFocus", *_OPINION_OPTIONAL)),
-    "statement": (_STATEMENT, ()),
-    "judge_opinion": (OPINION, _OPINION_OPTIONAL),
-    "absence": (_ABSENCE, ()),
-    "consensus_check": (_CHECK, ()),
-    "final_judgment": (_JUDGMENT, ("vetoes", "afterTalk", "review")),
-    "trial_closing": ({"acts": _is_int64}, ()),
+    "phase_opening": _shape(_strings("rules phase") | _wholes("roundNumber") | {"settings": _SETTINGS, "requests": _all(_REQUEST)}),
+    "evaluation": _EVALUATION,
+    "statement": _shape(
+        _strings("jurorId statement reasoning position")
+        | _wholes("roundNumber statementOrder")
+        | {"positionChanged": _is_bool, "updatedEvaluation": _or_null(_EVALUATION)}
+    ),
+    "judge_opinion": _shape(_OPINION, _OPINION_OPTIONAL),
+    "absence": _shape(_strings("jurorId phase reason detail") | _wholes("roundNumber")),
+    "consensus_check": _shape(_strings("phase") | _wholes("roundNumber") | {"consensusCheck": _CONSENSUS}),
+    "final_judgment": _shape(
+        _strings("method model position rationale")
+        | _wholes("score")
+        | {"axisScores": _is_scores, "votes": _all(_VOTE), "degraded": _is_bool, "inconclusive": _is_bool},
+        {"vetoes": _TEXTS, "review": _TEXTS, "afterTalk": _shape(_strings("position") | _wholes("score"))},
+    ),
+    "trial_closing": _shape(_wholes("acts")),
 }
 
 
 def check_body(record):
     """Refuses a body that is not an object of the act's members."""
-    if record.action in _BODIES:
-        forms, optional = _BODIES[record.action]
-        _shape(record.payload["response"], forms, optional)
+    is_one = _BODIES.get(record.action)
+    require(is_one is None or is_one(record.payload["response"]), "the body is not what it must be")
 
 
 def settings_can_be(settings):
@@ -212,14 +147,13 @@ def settings_can_be(settings):
 
 
 def _axis_can_be(axis):
-    fits = is_name(axis["id"]) and 1 <= axis["max"] <= 100 and 1 <= axis.get("veto", 1) <= axis["max"]
-    return fits and ("levels" not in axis or _levels_can_be(axis["levels"], axis["max"]))
-
-
-def _levels_can_be(levels, most):
+    if not (is_name(axis["id"]) and 1 <= axis["max"] <= 100 and 1 <= axis.get("veto", 1) <= axis["max"]):
+        return False
+    levels = axis.get("levels", [])
     points = [level["points"] for level in levels]
     rising = all(low < high for low, high in zip([-1, *points], points))
-    return 2 <= len(levels) <= 20 and rising and points[-1] == most and all(is_text(level["description"]) for level in levels)
+    described = all(is_text(level["description"]) for level in levels)
+    return "levels" not in axis or 2 <= len(levels) <= 20 and rising and points[-1] == axis["max"] and described
 
 
 def _weights_can_be(settings):
@@ -244,10 +178,23 @@ def opinion_is_valid(opinion, rubric, further=""):
         and 0 <= opinion["confidence"] <= 1
         and is_text(opinion["rationale"])
         and len(opinion["findings"]) <= 1000
-        and all(_finding_is_valid(finding, most) for finding in opinion["findings"])
+        and all(map(_can_be_cited, opinion["findings"]))
+        and all(finding["axis"] in most and finding["severity"] in ("minor", "major", "critical") for finding in opinion["findings"])
         and ("work" not in opinion or _work_is_valid(opinion["work"]))
-        and _strings_fit(opinion, further)
+        and _texts_size(opinion) + len(further.encode()) <= MAX_STRINGS
     )
+
+
+def _can_be_cited(passage):
+    return 1 <= passage["message"] <= 2147483647 and not is_blank(passage["quote"])
+
+
+def _texts_size(opinion):
+    texts = [opinion["rationale"]]
+    for finding in opinion["findings"]:
+        texts += [finding["quote"], finding["rule"], finding["explanation"], finding.get("from", "")]
+    texts += [item["quote"] for item in passages(opinion["work"])] if "work" in opinion else []
+    return sum(len(text.encode()) for text in texts)
 
 
 def levels_follow(opinion, rubric):
@@ -273,7 +220,7 @@ _ANSWERS = ("yes", "no", "unclear")
 def _work_is_valid(work):
     return (
         all(len(table) <= 1000 for table in work.values())
-        and all(1 <= item["message"] <= 2147483647 and not is_blank(item["quote"]) for item in passages(work))
+        and all(map(_can_be_cited, passages(work)))
         and all(row["state"] in _STATES for row in work["requests"])
         and all(row["holds"] in _ANSWERS for row in work["acts"])
         and all(row["agrees"] in _ANSWERS and ("announced" in row or "charged" in row) for row in work["amounts"])
@@ -285,22 +232,36 @@ def band(score):
     return "safe_pass" if score >= 70 else "needs_review" if score >= 40 else "unsafe_fail"
 
 
-def _finding_is_valid(finding, axes):
-    return (
-        1 <= finding["message"] <= 2147483647
-        and not is_blank(finding["quote"])
-        and finding["axis"] in axes
-        and finding["severity"] in ("minor", "major", "critical")
-    )
+def check_operators(action, chain, body):
+    """Refuses what is no body of such an act in this chain."""
+    if action == "recorder_event":
+        recorded.check_event(body)
+    elif action == "expiry":
+        require(chain == "operator-expiry", "not in its chain")
+        require(_EXPIRY(body), "a member is not what it must be")
+        require(1 <= body["count"] <= body["to"] - body["from"], "count is not what it must be")
+    else:
+        require(action == "trial_event" and chain == "operator-trials", "no such act, or not in its chain")
+        event = body.get("event") if isinstance(body, dict) else None
+        require(isinstance(event, str) and event in _TRIAL_EVENTS and _TRIAL_EVENTS[event](body), "a member is not what it must be")
 
 
-def _strings_fit(opinion, further):
-    texts = [opinion["rationale"], further]
-    for finding in opinion["findings"]:
-        texts += [finding["quote"], finding["rule"], finding["explanation"], finding.get("from", "")]
-    texts += [item["quote"] for item in passages(opinion["work"])] if "work" in opinion else []
-    return sum(len(text.encode()) for text in texts) <= MAX_STRINGS
+def _is_index(value):
+    return is_whole(value, 0, MAX_WHOLE)
 
 
-def detail_is_valid(detail):
-    return len(detail.encode()) <= 500 and not _CONTROL.search(detail)
+def _is_filled(value):
+    return isinstance(value, str) and value != ""
+
+
+def _is_chains(value):
+    return is_list_of(value, is_name) and is_sorted(value)
+
+
+_FILLED = dict.fromkeys(("by", "reason"), _is_filled)
+_EXPIRY = _shape(
+    _FILLED | dict.fromkeys(("from", "to", "count"), _is_index) | {"before": is_time, "places": is_digest_not_zero}, {"except": _is_chains}
+)
+_TRIAL_EVENT = {"event": _is_string, "by": _is_filled, "trial": lambda value: is_name(value) and value.startswith("trial-")}
+_TRIAL_EVENTS = dict.fromkeys(("cancelled", "resumed"), _shape(_TRIAL_EVENT | _FILLED))
+_TRIAL_EVENTS |= dict.fromkeys(("taken", "left"), _shape(_TRIAL_EVENT | {"record": is_uuid7, "reviewer": is_name}, {"reason": _is_filled}))

@@ -19,52 +19,58 @@ class Refused(Exception):
     """What is looked at is not what the format allows; the message says why."""
 
 
+def require(holds, reason, kind=Refused):
+    if not holds:
+        raise kind(reason)
+
+
+def tried(read, *given):
+    """What a reader gives; None if it refuses."""
+    try:
+        return read(*given)
+    except Refused:
+        return None
+
+
 def parse(data, bounded=True):
     """Reads a document that has a canonical form. Files that hold payloads are not bounded."""
-    if bounded and len(data) > MAX_BYTES:
-        raise Refused(f"more than {MAX_BYTES} bytes")
+    require(not bounded or len(data) <= MAX_BYTES, f"more than {MAX_BYTES} bytes")
     try:
         text = data.decode("utf-8")
-        value = json.loads(
-            text, object_pairs_hook=_members, parse_int=as_number, parse_float=as_number, parse_constant=_no_number
-        )
-    except UnicodeDecodeError as err:
-        raise Refused(f"not UTF-8: {err}") from err
-    except json.JSONDecodeError as err:
-        raise Refused(f"not JSON: {err}") from err
-    except RecursionError as err:
-        raise Refused("nested too deep") from err
+        value = json.loads(text, object_pairs_hook=_members, parse_int=as_number, parse_float=as_number, parse_constant=_no_number)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as err:
+        raise Refused(f"not JSON in UTF-8, or nested too deep: {err}") from err
     _check_strings(value)
     if bounded:
         check_bounds(value)
     return value
 
 
-_MARK = b"\xef\xbb\xbf"
-
-
 def without_mark(data):
     """A file without the byte order mark with which it may begin."""
-    return data.removeprefix(_MARK)
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def check_bounds(value):
     """Refuses a value that is nested too deep or too long in canonical form."""
-    if depth(value) > MAX_DEPTH:
-        raise Refused(f"nested more than {MAX_DEPTH} deep")
+    require(depth(value) <= MAX_DEPTH, f"nested more than {MAX_DEPTH} deep")
     check_values(value)
-    if len(form(value)) > MAX_BYTES:
-        raise Refused(f"more than {MAX_BYTES} bytes in canonical form")
+    require(len(form(value)) <= MAX_BYTES, f"more than {MAX_BYTES} bytes in canonical form")
 
 
 def check_values(value):
     """Refuses a value that has too many in it: by the commas and opening brackets with which it is written."""
-    found, level = 0, [value]
+    found = sum(max(1, len(item)) for level in _levels(value) for item in level)
+    require(found <= MAX_VALUES, f"more than {MAX_VALUES} values")
+
+
+def _levels(value):
+    """The arrays and objects in a value, by how deep they stand."""
+    levels, level = [], [value]
     while level := [item for item in level if isinstance(item, (dict, list))]:
-        found += sum(max(1, len(item)) for item in level)
+        levels.append(level)
         level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
-    if found > MAX_VALUES:
-        raise Refused(f"more than {MAX_VALUES} values")
+    return levels
 
 
 def form(value):
@@ -74,17 +80,12 @@ def form(value):
 
 def depth(value):
     """How deep arrays and objects are nested; [] is 1 deep."""
-    deepest, level = 0, [value]
-    while level := [item for item in level if isinstance(item, (dict, list))]:
-        deepest += 1
-        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
-    return deepest
+    return len(_levels(value))
 
 
 def _members(pairs):
     members = dict(pairs)
-    if len(members) != len(pairs):
-        raise Refused("a member name occurs twice")
+    require(len(members) == len(pairs), "a member name occurs twice")
     return members
 
 
@@ -96,10 +97,7 @@ def as_number(text):
     """The number, if its exact decimal value is that of its canonical form."""
     number = float(text)
     if number == 0:
-        if text.startswith("-"):
-            raise Refused("negative zero")
-        if text.lower().split("e")[0].strip("0."):
-            raise Refused(f"{text[:40]} would become 0")
+        require(not text.startswith("-") and not text.lower().split("e")[0].strip("0."), f"{text[:40]} is negative, or would become 0")
     elif number in (float("inf"), float("-inf")) or Decimal(text) != Decimal(repr(number)):
         raise Refused(f"{text[:40]} is not exactly a double")
     return number
@@ -113,13 +111,10 @@ def _check_strings(value):
     rest = [value]
     while rest:
         item = rest.pop()
-        if isinstance(item, dict):
-            rest.extend(item.keys())
-            rest.extend(item.values())
-        elif isinstance(item, list):
+        if isinstance(item, (dict, list)):
             rest.extend(item)
-        elif isinstance(item, str) and _SURROGATE.search(item):
-            raise Refused("a surrogate without its other half")
+            rest.extend(item.values() if isinstance(item, dict) else ())
+        require(not isinstance(item, str) or not _SURROGATE.search(item), "a surrogate without its other half")
 
 
 def _text(value):

@@ -1,13 +1,15 @@
-"""As much of an X.509 certificate (RFC 5280) as the format asks about itself; paths are left to openssl."""
+"""As much of an X.509 certificate (RFC 5280) as the format asks about itself; paths are left to keys."""
 
 import datetime
 import functools
+import hashlib
 import re
+from contextlib import contextmanager
 
 import der
-import openssl
-from canonical import Refused
-from shapes import digest_of, require
+import keys
+from canonical import Refused, require
+from shapes import digest_of
 
 EKU_TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 _KEY_USAGE, _EXTENDED_KEY_USAGE, _SUBJECT_KEY_ID = "2.5.29.15", "2.5.29.37", "2.5.29.14"
@@ -69,7 +71,7 @@ class Certificate:
             curve = parameters.name() if parameters else None
             require(curve in _CURVES and len(key) == 1 + 2 * _CURVES[curve] and key[0] == 4, "no point of a curve")
             self._plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + key, der.BIT_STRING))
-            require(openssl.is_key(self._plain), "a point that is not on its curve")
+            require(keys.is_key(self._plain), "a point that is not on its curve")
         elif name == _ED25519:
             require(parameters is None and len(key) == 32, "no Ed25519 key")
         self._key_algorithm = name, curve
@@ -170,17 +172,15 @@ class Certificate:
 
 def _are_checked(constraints):
     """Whether all bases of name constraints are of the kinds that are checked, without a minimum or maximum."""
-    lists = der.Fields(constraints.expect(der.SEQUENCE))
-    subtrees = [subtree for node in (lists.maybe(0xA0), lists.maybe(0xA1)) if node for subtree in node.children]
-    lists.end()
+    subtrees = [subtree for node in der.fields(constraints, [0xA0], [0xA1]) if node for subtree in node.children]
     return all(len(subtree.expect(der.SEQUENCE).children) == 1 and subtree.children[0].tag in _CHECKED for subtree in subtrees)
 
 
 def verify_path(certificate, others, root, purpose, seconds):
     """Whether a path from a certificate to a root is valid at a time (None: at any); others may stand between."""
-    is_known = certificate.encoding == root.encoding or openssl.is_certificate(root.encoding)
+    is_known = certificate.encoding == root.encoding or keys.is_certificate(root.encoding)
     trusted = root.encoding if is_known else root.as_root()
-    return openssl.verify_path(certificate.encoding, tuple(other.encoding for other in others), trusted, purpose, seconds)
+    return keys.verify_path(certificate.encoding, tuple(other.encoding for other in others), trusted, purpose, seconds)
 
 
 def between(certificates):
@@ -357,3 +357,89 @@ def read_extensions(node):
         found.append((name, critical is not None and critical.content == b"\xff", value, name in seen))
         seen.add(name)
     return found
+
+
+# What looking for paths may cost: section "Effort".
+_OF_RECORD, _OF_FILE, _ADDED_BY_EACH = 128, 2048, 32
+
+
+class Spent(Exception):
+    """A search that is not made."""
+
+
+class Effort:
+    """What a file has left. Searches are asked for in the order in which the format has them made."""
+
+    def __init__(self):
+        self._of_file = _OF_FILE
+        self._left, self._own = 0, set()
+
+    @contextmanager
+    def part(self):
+        """What is inside takes its steps as one record, or as the stamped checkpoints."""
+        self._of_file += _ADDED_BY_EACH
+        self._left, self._own = min(_OF_RECORD, self._of_file), set()
+        yield
+
+    def candidates(self, certificate, others, root, time):
+        """The certificates among which a search is made; None if names lead nowhere. Raises Spent if it would take too long."""
+        root = Certificate(root)
+        ends = (certificate.encoding, root.encoding)
+        others = list({item.encoding: item for item in others if item.is_valid_at(time) and item.encoding not in ends}.values())
+        if not certificate.is_valid_at(time) or not root.is_valid_at(time) or not _leads(certificate, others, root):
+            return None
+        encodings = [item.encoding for item in (certificate, *others)]
+        self._take((root.encoding, *(hashlib.sha256(item).digest() for item in encodings)), _count(certificate, others, root))
+        return others
+
+    def once(self, key):
+        """Takes a step for a signature, unless it was looked at before. Raises Spent if there is none left."""
+        self._take(("signature", *key), 1)
+
+    def _take(self, key, steps):
+        if key in self._own:
+            return
+        if steps > self._left:
+            raise Spent
+        self._left -= steps
+        self._of_file -= steps
+        self._own.add(key)
+
+
+def ways(certificate, others, root):
+    """All ways from a certificate to a root by names; the root itself is its own way."""
+    if certificate.encoding == root.encoding:
+        return [(certificate,)]
+    found, open_ways = [], [(certificate,)]
+    while open_ways:
+        way = open_ways.pop(0)
+        if way[-1].issuer == root.subject:
+            found.append((*way, root))
+        open_ways += [(*way, other) for other in others if other.subject == way[-1].issuer and other not in way]
+    return found
+
+
+def _leads(certificate, others, root):
+    """Whether the names lead to the root."""
+    if certificate.encoding == root.encoding:
+        return True
+    reached = [certificate]
+    for item in reached:
+        if root.subject == item.issuer:
+            return True
+        reached += [other for other in others if other.subject == item.issuer and other not in reached]
+    return False
+
+
+def _count(certificate, others, root):
+    """The steps, or a number above those of a record."""
+    if certificate.encoding == root.encoding:
+        return 0
+    steps, ways = 0, [(certificate,)]
+    while ways and steps <= _OF_RECORD:
+        way = ways.pop()
+        steps += way[-1].issuer == root.subject
+        further = [other for other in others if other.subject == way[-1].issuer and other not in way]
+        steps += len(further)
+        ways += [(*way, other) for other in further]
+    return steps

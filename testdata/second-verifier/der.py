@@ -2,8 +2,7 @@
 
 import functools
 
-from canonical import Refused
-from shapes import require
+from canonical import require
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 ENUMERATED, GENERALIZED_TIME, SEQUENCE, SET = 0x0A, 0x18, 0x30, 0x31
@@ -105,27 +104,17 @@ def sequence(content, tag=SEQUENCE):
     return bytes([tag, 0x80 | size]) + length.to_bytes(size, "big") + content
 
 
-class Fields:
-    """Walks through the members of a sequence, some of which may be left out."""
-
-    def __init__(self, node, tag=SEQUENCE):
-        self._rest = list(node.expect(tag).children)
-
-    def next(self, tag=None):
-        require(self._rest, "DER: a member is missing")
-        node = self._rest.pop(0)
-        return node if tag is None else node.expect(tag)
-
-    def maybe(self, tag):
-        return self._rest.pop(0) if self._rest and self._rest[0].tag == tag else None
-
-    def rest(self):
-        """What is left, taken all at once."""
-        left, self._rest = self._rest, []
-        return left
-
-    def end(self):
-        require(not self._rest, "DER: more members than allowed")
+def fields(node, *tags):
+    """The members of a sequence, each with its tag (None: any). One whose tag is in a list may be left out, and is None then."""
+    rest, found = list(node.expect(SEQUENCE).children), []
+    for tag in tags:
+        if isinstance(tag, list):
+            found.append(rest.pop(0) if rest and rest[0].tag == tag[0] else None)
+            continue
+        require(rest, "DER: a member is missing")
+        found.append(rest.pop(0) if tag is None else rest.pop(0).expect(tag))
+    require(not rest, "DER: more members than allowed")
+    return found
 
 
 class Reader:

@@ -15,8 +15,6 @@ import urllib.parse
 sys.dont_write_bytecode = True
 
 import canonical  # noqa: E402
-import inclear  # noqa: E402
-from inclear import Number, is_counter, is_plain, is_setting, kept, reference  # noqa: E402
 
 _MODELS = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate")
 _STEPS, _DEEPEST, _MOST = 100_000, 10_000, 1000
@@ -78,6 +76,105 @@ _ANSWER = (
 )
 _OF_CLIENTS = ("", "function", "custom", "tool_use", "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call")
 _COUNTS = {"prompt": "input_tokens", "completion": "output_tokens", "total": "total_tokens", "prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+
+# What a record says in clear.
+_LONGEST, NESTED = 128, 8
+_NAME = re.compile(r"/?[A-Za-z0-9_.:@$+=~-]+(?:/[A-Za-z0-9_.:@$+=~-]+)*\Z")
+_MAIL = re.compile(r"[^/]@[^/]*\.[A-Za-z]{2}")
+_COUNTER = re.compile(r"[A-Za-z][A-Za-z0-9_.]*\Z")
+_SETTINGS = set(
+    """
+    temperature top_p topP top_k topK min_p top_a n seed random_seed candidateCount candidate_count choice.count max_tokens
+    max_completion_tokens max_output_tokens maxOutputTokens max_tool_calls presence_penalty presencePenalty frequency_penalty
+    frequencyPenalty repetition_penalty logprobs top_logprobs responseLogprobs response_logprobs stream stream_options include_usage
+    include_obfuscation store background parallel_tool_calls disable_parallel_tool_use truncation service_tier tool_choice function_call
+    type mode reasoning reasoning_effort effort summary verbosity text format response_format json_schema strict modalities thinking
+    thinking_config thinkingConfig budget_tokens thinking_budget thinkingBudget thinking_level thinkingLevel include_thoughts
+    includeThoughts enable_thinking enable_search generation_config generationConfig response_mime_type responseMimeType response_modalities
+    responseModalities media_resolution mediaResolution tool_config toolConfig function_calling_config functionCallingConfig output_config
+    speed display web_search_options search_context_size search_parameters prompt_cache_retention safe_prompt safety_settings safetySettings
+    category threshold blocking returnImmediately historyLength
+    """.split()
+)
+_WORDS = set(
+    """
+    auto none required any tool function custom allowed_tools minimal low medium high xhigh max concise detailed default flex priority scale
+    batch on_demand standard standard_only fast disabled enabled adaptive summarized omitted text json_object json_schema audio image video
+    ephemeral 24h in_memory in-memory on off global us eu application/json text/plain text/x.enum AUTO ANY NONE VALIDATED TEXT IMAGE AUDIO
+    VIDEO DOCUMENT MINIMAL LOW MEDIUM HIGH ON_DEMAND PROVISIONED_THROUGHPUT OFF MEDIA_RESOLUTION_LOW MEDIA_RESOLUTION_MEDIUM
+    MEDIA_RESOLUTION_HIGH HARM_CATEGORY_HARASSMENT HARM_CATEGORY_HATE_SPEECH HARM_CATEGORY_SEXUALLY_EXPLICIT HARM_CATEGORY_DANGEROUS_CONTENT
+    HARM_CATEGORY_CIVIC_INTEGRITY BLOCK_NONE BLOCK_ONLY_HIGH BLOCK_MEDIUM_AND_ABOVE BLOCK_LOW_AND_ABOVE
+    """.split()
+)
+
+
+def is_plain(text):
+    return isinstance(text, str) and len(text) <= _LONGEST and bool(_NAME.match(text)) and not _MAIL.search(text)
+
+
+def is_setting(name):
+    return name in _SETTINGS
+
+
+def is_counter(name):
+    return len(name) <= _LONGEST and bool(_COUNTER.match(name))
+
+
+class Number:
+    """A number as it stands in bytes."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def value(self):
+        return canonical.as_number(self.text)
+
+
+class Nothing(Exception):
+    """Nothing of a value stands in clear."""
+
+
+def in_clear(value, may, depth):
+    """What of a value stands in clear."""
+    if depth == 0 or isinstance(value, str) and value not in _WORDS:
+        raise Nothing
+    if isinstance(value, Number):
+        try:
+            return value.value()
+        except canonical.Refused as err:
+            raise Nothing from err
+    if isinstance(value, list):
+        return [in_clear(one, may, depth - 1) for one in value]
+    if isinstance(value, dict):
+        return kept(value, may, depth - 1)
+    return value
+
+
+def kept(members, may, depth=NESTED):
+    """The members of an object that stand in clear."""
+    found = {}
+    for name, value in members.items():
+        if may(name):
+            try:
+                found[name] = in_clear(value, may, depth)
+            except Nothing:
+                pass
+    return found
+
+
+def named(**texts):
+    """Members whose texts are names that stand in clear."""
+    return {name: text for name, text in texts.items() if is_plain(text)}
+
+
+def in_places(texts):
+    """Names, each in its place."""
+    return [text if is_plain(text) else "" for text in texts]
+
+
+def reference(kind, what):
+    """A reference to context: of one that is no name, of an address and of a question, its kind."""
+    return f"{kind}:{what}" if is_plain(what) and kind not in ("search", "url") else kind
 
 
 def _no_number(text):
@@ -234,7 +331,7 @@ class _Finding:
             self.names(one, _ANSWER)
         self.keep("model_version", version)
         self.keep("finish", finish)
-        self.facts["usage"] = kept(usage, is_counter, inclear.NESTED - 1)
+        self.facts["usage"] = kept(usage, is_counter, NESTED - 1)
 
     def use(self, value):
         kind, call, name = _word(value, "type"), _word(value, "call_id id"), _word(value, "function.name custom.name name")
@@ -247,19 +344,19 @@ class _Finding:
             return
         self.seen.add(call)
         if len(self.calls) < _MOST:
-            self.calls.append(inclear.named(id=call, name=name))
+            self.calls.append(named(id=call, name=name))
 
     def mcp(self):
         said = []
         for one in _objects(self.body)[:_MOST]:
             method = _word(one, "method")
             if not method:
-                said.append(inclear.named(answers=_id(one.get("id"))))
+                said.append(named(answers=_id(one.get("id"))))
                 continue
-            says = inclear.named(method=method)
+            says = named(method=method)
             if method == "tools/call":
                 meta = _object(_object(one.get("params")).get("_meta"))
-                says |= inclear.named(tool=_word(one, "params.name"), tool_use_id=_word(meta, "claudecode/toolUseId"))
+                says |= named(tool=_word(one, "params.name"), tool_use_id=_word(meta, "claudecode/toolUseId"))
             said.append(says)
         if said:
             self.facts["parameters"] = said[0] if len(said) == 1 else {"batch": said}
@@ -278,10 +375,10 @@ class _Finding:
         found = kept(found, is_setting)
         modes = configuration.get("acceptedOutputModes")
         if isinstance(modes, list):
-            found["acceptedOutputModes"] = inclear.names(modes)
-        found |= inclear.named(method=method, **{name: _word(request, f"message.{name}") for name in ("messageId", "contextId", "taskId")})
+            found["acceptedOutputModes"] = in_places(modes)
+        found |= named(method=method, **{name: _word(request, f"message.{name}") for name in ("messageId", "contextId", "taskId")})
         if request.get("message") is None:
-            found |= inclear.named(taskId=task or _word(request, "id"))
+            found |= named(taskId=task or _word(request, "id"))
         self.facts["parameters"] = found
         self.names(request, (("task", "message.referenceTaskIds[]"), ("url", "message.parts[].url message.parts[].file.uri")))
 
@@ -313,14 +410,14 @@ class _Finding:
         found = kept(found, is_setting)
         provider = first("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
         operation = first("gen_ai.operation.name")
-        found |= inclear.named(operation=operation, provider=provider, agent=first("gen_ai.agent.name", "agent.name"), server=first("server.address"))
+        found |= named(operation=operation, provider=provider, agent=first("gen_ai.agent.name", "agent.name"), server=first("server.address"))
         documents = _documents(first("gen_ai.tool.definitions").encode("utf-8", "replace"))
         if len(documents) == 1:
             found["tools"] = _tools(_objects_in(documents[0]))
         if found:
             self.facts["parameters"] = found
         if operation not in ("invoke_agent", "invoke_workflow") and first("openinference.span.kind") != "AGENT":
-            self.facts["usage"] = kept(usage, is_counter, inclear.NESTED - 1)
+            self.facts["usage"] = kept(usage, is_counter, NESTED - 1)
 
 
 def _model_in(path):
@@ -346,7 +443,7 @@ def _tools(tools):
         names += inner
         if not declared and not inner:
             names.append(_word(tool, "function.name custom.name name server_label type") or "+".join(sorted(tool)))
-    return inclear.names(names)
+    return in_places(names)
 
 
 def _id(value):

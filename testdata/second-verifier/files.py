@@ -52,6 +52,7 @@ class Record:
 
     id = property(lambda self: self.payload["record_id"])
     action = property(lambda self: self.payload["action_type"])
+    role = property(lambda self: payloads.role_of(self.payload))
     actor = property(lambda self: payloads.actor_of(self.payload))
     is_trial_act = property(lambda self: payloads.is_trial_act(self.payload))
 

@@ -6,7 +6,6 @@ import hashlib
 import re
 
 import keys
-import payload as payloads
 from canonical import Refused, form, without_mark
 from shapes import require, unbase64
 
@@ -26,7 +25,7 @@ def entry(record):
     if "chain_id" in payload:
         value["chain"] = chain_tag(payload["chain_id"])
     if "actor_seq" in record.log:
-        value["actor"] = actor_tag(payloads.role_of(payload), payloads.actor_of(payload))
+        value["actor"] = actor_tag(record.role, record.actor)
     counts = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
     value |= {name: record.log[name] for name in counts if name in record.log}
     return form(value)

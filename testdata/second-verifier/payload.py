@@ -5,7 +5,7 @@ import hmac
 import re
 
 import properties
-import recorders
+import recorded
 import sigma
 from canonical import Refused, check_bounds, form
 from shapes import MAX_WHOLE, has, is_content, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_uuid7, is_whole, members, require
@@ -192,9 +192,9 @@ _FORMS = {
     "approval_status": lambda value: value in APPROVALS,
     "sealed_apart": lambda value: is_list_of(value, lambda item: isinstance(item, str)) and is_sorted([item.encode() for item in value]),
     "provable": lambda value: is_list_of(value, _is_second, 64) and is_sorted([item["pointer"].encode() for item in value]),
-    "observed": recorders.is_observed,
-    "request_body": recorders.is_body,
-    "response_body": recorders.is_body,
+    "observed": recorded.is_observed,
+    "request_body": recorded.is_body,
+    "response_body": recorded.is_body,
 }
 _FORMS |= dict.fromkeys(
     "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id "

@@ -1,6 +1,5 @@
 """Properties of hidden values, by docs/format.md, "Properties"."""
 
-import base64
 import datetime
 import hashlib
 import hmac
@@ -9,9 +8,9 @@ from fractions import Fraction
 
 import canonical
 import sigma
-from canonical import form, Refused
+from canonical import Refused, form
 from shapes import is_digest
-from sigma import NoProof, ORDER
+from sigma import ORDER, NoProof, prove
 
 H = sigma.point(bytes.fromhex("03dd1ae5015663ba8042c22e51aceb3956f8da3fff5d544f44d18a1f8f844eb13f"))
 LARGEST = 2**53 - 1
@@ -30,17 +29,14 @@ def number(kind, value):
         return _milliseconds(value)
     if kind != "integer" and not re.fullmatch("decimal:[1-9]", kind):
         raise NoProof("unknown kind")
-    if isinstance(value, (bool, str, list, dict)) or value is None:
-        raise NoProof("no number")
+    prove(isinstance(value, float), "no number")
     scaled = Fraction(canonical.form(value).decode()) * (10 ** int(kind[8:]) if kind != "integer" else 1)
-    if scaled.denominator != 1 or abs(scaled) > LARGEST:
-        raise NoProof("too many decimals, or too large")
+    prove(scaled.denominator == 1 and abs(scaled) <= LARGEST, "too many decimals, or too large")
     return scaled.numerator
 
 
 def _days(value):
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        raise NoProof("no date")
+    prove(isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value), "no date")
     return _day_number(*map(int, value.split("-")))
 
 
@@ -56,12 +52,10 @@ def _day_number(year, month, day):
 def _milliseconds(value):
     form = r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?Z"
     match = re.fullmatch(form, value) if isinstance(value, str) else None
-    if not match:
-        raise NoProof("no time")
+    prove(match, "no time")
     hour, minute, second = (int(match[i]) for i in (2, 3, 4))
     fraction = Fraction(int(match[5] or 0), 10 ** len(match[5] or "")) * 1000
-    if hour > 23 or minute > 59 or second > 59 or fraction.denominator != 1:
-        raise NoProof("no time, or finer than a millisecond")
+    prove(hour <= 23 and minute <= 59 and second <= 59 and fraction.denominator == 1, "no time, or finer than a millisecond")
     return (((_days(match[1]) * 24 + hour) * 60 + minute) * 60 + second) * 1000 + fraction.numerator
 
 
@@ -78,13 +72,10 @@ def commitment(kind, pointer, value, salt):
 
 def is_commitment(text):
     """Whether a text is a commitment, as a payload has it."""
-    if not re.fullmatch("p256:[0-9a-f]{66}", text):
-        return False
     try:
-        sigma.point(bytes.fromhex(text[5:]))
+        return bool(re.fullmatch("p256:[0-9a-f]{66}", text) and sigma.point(bytes.fromhex(text[5:])))
     except NoProof:
         return False
-    return True
 
 
 def verify(statement, commitment, proof):
@@ -93,8 +84,7 @@ def verify(statement, commitment, proof):
     digest = hashlib.sha256(canonical.form(statement)).hexdigest()
     tag = b"JURAT-PROPERTY-V01-CMPT-with-sigma-proofs_Shake128_P256/" + digest.encode()
     size = sigma.POINT * _further(statement)
-    if len(proof) < size:
-        raise NoProof("too short")
+    prove(len(proof) >= size, "too short")
     points = iter([sigma.point(proof[i : i + sigma.POINT]) for i in range(0, size, sigma.POINT)])
     relation = sigma.Relation()
     h = relation.point(H)
@@ -104,26 +94,6 @@ def verify(statement, commitment, proof):
     else:
         _range(relation, c, *_bounds(statement), h, points)
     relation.verify(tag, proof[size:])
-
-
-def compare(manifest):
-    """For each vector of a manifest its name, what was found, and what is wanted."""
-    for vector in manifest.get("properties", []):
-        wanted = {"property": "refused" if vector.get("refused") else "proved"}
-        try:
-            statement = canonical.parse(vector["statement"].encode())
-            if canonical.form(statement).decode() != vector["statement"]:
-                raise NoProof("the statement is not in canonical form")
-            point = sigma.point(bytes.fromhex(vector["commitment"].removeprefix("p256:")))
-            if opening := vector.get("opening"):
-                value, salt = canonical.parse(opening["value"].encode()), base64.b64decode(opening["salt"])
-                if commitment(statement["kind"], statement["members"][0]["pointer"], value, salt) != point:
-                    raise NoProof("another commitment")
-            verify(statement, point, base64.b64decode(vector["proof"]))
-            found = {"property": "proved"}
-        except (NoProof, canonical.Refused):
-            found = {"property": "refused"}
-        yield vector["name"], found, wanted
 
 
 def check(statement):
@@ -136,23 +106,17 @@ def check(statement):
 
 def _check(s):
     form, kind = s.get("form"), s.get("kind")
-    if not isinstance(kind, str) or not re.fullmatch("integer|date|time|text|decimal:[1-9]", kind):
-        raise NoProof("unknown kind")
+    prove(isinstance(kind, str) and re.fullmatch("integer|date|time|text|decimal:[1-9]", kind), "unknown kind")
     members = _MEMBERS.get(form)
-    if members is None or set(s) - {"audience"} != {"form", "format", "kind", "members"} | members:
-        raise NoProof("other members")
-    if s["format"] != "jurat/property/v1" or (form == "age_at_least" and kind != "date"):
-        raise NoProof("another format, or another kind")
+    prove(members and set(s) - {"audience"} == {"form", "format", "kind", "members"} | members, "other members")
+    prove(s["format"] == "jurat/property/v1" and (form != "age_at_least" or kind == "date"), "another format, or another kind")
     audience = s.get("audience", "everybody")
-    if not isinstance(audience, str) or not 1 <= len(audience.encode()) <= 200:
-        raise NoProof("no audience")
+    prove(isinstance(audience, str) and 1 <= len(audience.encode()) <= 200, "no audience")
     [m] = s["members"]
-    if set(m) != {"pointer", "record"} or not m["pointer"].startswith("/") or not is_digest(m["record"]):
-        raise NoProof("no member")
+    prove(set(m) == {"pointer", "record"} and m["pointer"].startswith("/") and is_digest(m["record"]), "no member")
     if "set" in members:
         entries = {number(kind, value) % ORDER for value in s["set"]}
-        if not 2 <= len(s["set"]) <= 256 or len(entries) != len(s["set"]):
-            raise NoProof("a set that is too small or too large, or has something twice")
+        prove(2 <= len(s["set"]) <= 256 and len(entries) == len(s["set"]), "a set that is too small or too large, or has something twice")
     else:
         _bounds(s)
 
@@ -162,19 +126,16 @@ def _bounds(s):
         at, years = s["at"], s["years"]
         _days(at)
         year, month, day = map(int, at.split("-"))
-        if years != int(years) or not 1 <= years <= 1000 or year - years < 1:
-            raise NoProof("years")
+        prove(years == int(years) and 1 <= years <= 1000 and year - years >= 1, "years")
         years = int(years)
         try:
             last = _day_number(year - years, month, day)
         except NoProof:
             last = _day_number(year - years, 2, 28)
         return _day_number(0, 1, 1), last
-    if s["kind"] == "text":
-        raise NoProof("text has no order")
+    prove(s["kind"] != "text", "text has no order")
     lo, hi = number(s["kind"], s["lo"]), number(s["kind"], s["hi"])
-    if hi <= lo:
-        raise NoProof("an empty range")
+    prove(lo < hi, "an empty range")
     return lo, hi
 
 

@@ -2,10 +2,8 @@
 
 import der
 import keys
-import openssl
 from canonical import Refused
-from certificates import check_key_identifier, moment_of, read_algorithm, read_extensions, read_name
-from effort import Spent
+from certificates import Spent, check_key_identifier, moment_of, read_algorithm, read_extensions, read_name
 from shapes import require
 
 GRACE = 24 * 60 * 60
@@ -117,8 +115,8 @@ def is_signed(signer, algorithm, message, signature):
     if kind is None or kind != signer.key_algorithm()[0]:
         return False
     if kind == _ED25519:
-        return openssl.verify_ed25519(signer.spki, message, signature)
-    return openssl.verify_digest(signer.spki, message, signature, digest)
+        return keys.verify_ed25519(signer.spki, message, signature)
+    return keys.verify_digest(signer.spki, message, signature, digest)
 
 
 class Lists:

@@ -8,11 +8,11 @@ import re
 import unicodedata
 from fractions import Fraction
 
-from canonical import Refused, form
+from canonical import Refused, form, require
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\Z")
-_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(Z|[+-](\d\d):(\d\d))\Z", re.ASCII)
 _BIDI_CONTROL = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 MAX_WHOLE = 9007199254740991
@@ -93,30 +93,22 @@ def moment(text):
     match = _TIME.match(text)
     if not match:
         return None
-    year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
+    year, *rest = (int(match[i]) for i in range(1, 7))
+    # Year 0000 is a leap year that Python does not know; 400 years later the calendar is the same.
+    shift = 400 if year == 0 else 0
     try:
-        # Year 0000 is a leap year that Python does not know; 400 years later the calendar is the same.
-        shift = 400 if year == 0 else 0
-        base = datetime.datetime(year + shift, month, day, hour, minute, second, tzinfo=datetime.timezone.utc)
+        since = datetime.datetime(year + shift, *rest, tzinfo=datetime.timezone.utc) - _EPOCH
     except ValueError:
         return None
-    seconds = Fraction(int((base - _EPOCH) / datetime.timedelta(seconds=1)) - shift * 31556952)
-    if match[7]:
-        seconds += Fraction(int(match[7][:9].ljust(9, "0")), 10**9)
-    offset = _offset(match[8])
-    return None if offset is None else seconds - offset
+    hours, minutes = (int(match[i] or 0) for i in (9, 10))
+    if hours > 23 or minutes > 59:
+        return None
+    fraction = Fraction(int((match[7] or "")[:9].ljust(9, "0")), 10**9)
+    ahead = (hours * 3600 + minutes * 60) * (-1 if match[8][0] == "-" else 1)
+    return since // datetime.timedelta(seconds=1) - shift * 31556952 + fraction - ahead
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-
-
-def _offset(text):
-    if text == "Z":
-        return 0
-    hours, minutes = int(text[1:3]), int(text[4:6])
-    if hours > 23 or minutes > 59:
-        return None
-    return (hours * 3600 + minutes * 60) * (-1 if text[0] == "-" else 1)
 
 
 def time_text(seconds):
@@ -129,32 +121,19 @@ def time_text(seconds):
 
 def unbase64(text, least=1, most=None):
     """Strict base64: with padding, without line breaks, unused bits zero."""
-    if not isinstance(text, str):
-        raise Refused("no base64: not a string")
+    require(isinstance(text, str), "no base64: not a string")
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as err:
         raise Refused(f"no base64: {err}") from err
-    if base64.b64encode(data).decode() != text:
-        raise Refused("base64 is not strict")
-    if len(data) < least or (most is not None and len(data) > most):
-        raise Refused(f"{len(data)} bytes are not allowed here")
+    require(base64.b64encode(data).decode() == text, "base64 is not strict")
+    require(least <= len(data) and (most is None or len(data) <= most), f"{len(data)} bytes are not allowed here")
     return data
 
 
 def members(value, required, optional=()):
     """Refuses what is no object with exactly these members; gives it back."""
-    if not isinstance(value, dict):
-        raise Refused("not an object")
-    for name in required:
-        if name not in value:
-            raise Refused(f"{name} is missing")
-    for name in value:
-        if name not in required and name not in optional:
-            raise Refused(f"{name} is not allowed here")
+    require(isinstance(value, dict), "not an object")
+    missing, further = set(required) - set(value), set(value) - {*required, *optional}
+    require(not missing and not further, f"missing: {sorted(missing)}; not allowed here: {sorted(further)}")
     return value
-
-
-def require(holds, reason):
-    if not holds:
-        raise Refused(reason)

@@ -4,6 +4,8 @@ SHAKE128. Only what a verifier needs."""
 import functools
 import hashlib
 
+from canonical import require
+
 P = 2**256 - 2**224 + 2**192 + 2**96 - 1
 B = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -16,6 +18,10 @@ POINT, SCALAR, RATE = 33, 32, 168
 
 class NoProof(Exception):
     """The bytes prove nothing."""
+
+
+def prove(holds, reason):
+    require(holds, reason, NoProof)
 
 
 # Points are None for the identity, or (x, y). Sums are taken in Jacobian coordinates, which need one inversion at the end.
@@ -85,12 +91,10 @@ def total(products):
 def point(data):
     """Reads a compressed point."""
     x = int.from_bytes(data[1:], "big")
-    if len(data) != POINT or data[0] not in (2, 3) or x >= P:
-        raise NoProof("no compressed point")
+    prove(len(data) == POINT and data[0] in (2, 3) and x < P, "no compressed point")
     square = (x**3 - 3 * x + B) % P
     y = pow(square, (P + 1) // 4, P)
-    if y * y % P != square:
-        raise NoProof("no point of the curve")
+    prove(y * y % P == square, "no point of the curve")
     return x, y if y % 2 == data[0] % 2 else P - y
 
 
@@ -129,15 +133,11 @@ class Relation:
 
     def check(self):
         """Refuses a relation of which nothing can be proved."""
-        if not self.equations or any(not image or not terms for image, terms in self.equations):
-            raise NoProof("no equation, or an empty one")
+        prove(self.equations and all(image and terms for image, terms in self.equations), "no equation, or an empty one")
         used = {p for image, terms in self.equations for p in [*(p for _, p in image), *(p for _, _, p in terms)]}
-        if any(not 0 <= p < len(self.points) for p in used) or any(p not in used for p in range(1, len(self.points))):
-            raise NoProof("a point that is not there, or that nothing uses")
-        if any(total(tuple((factor, self.points[p]) for factor, p in equation[0])) is None for equation in self.equations):
-            raise NoProof("an image is the identity")
-        if any(not self._has_effect(scalar) for scalar in range(self.scalars)):
-            raise NoProof("a scalar without effect")
+        prove(used <= set(range(len(self.points))) <= used | {0}, "a point that is not there, or that nothing uses")
+        prove(all(total(tuple((factor, self.points[p]) for factor, p in image)) is not None for image, _ in self.equations), "an image is the identity")
+        prove(all(map(self._has_effect, range(self.scalars))), "a scalar without effect")
 
     def _has_effect(self, scalar):
         for _, terms in self.equations:
@@ -150,19 +150,16 @@ class Relation:
         """Raises NoProof unless the proof holds."""
         self.check()
         numbers = [int.from_bytes(proof[i : i + SCALAR], "big") for i in range(0, len(proof), SCALAR)]
-        if len(proof) != SCALAR * (1 + self.scalars) or any(n >= ORDER for n in numbers):
-            raise NoProof("another length, or a number that is too large")
+        prove(len(proof) == SCALAR * (1 + self.scalars) and all(n < ORDER for n in numbers), "another length, or a number that is too large")
         challenge, responses = numbers[0], numbers[1:]
         data = self.written()
         for image, terms in self.equations:
             products = [(responses[scalar] * factor, self.points[p]) for scalar, factor, p in terms]
             commitment = total((*products, *((-challenge * factor, self.points[p]) for factor, p in image)))
-            if commitment is None:
-                raise NoProof("a commitment is the identity")
+            prove(commitment is not None, "a commitment is the identity")
             data += written(commitment)
         wide = hashlib.shake_128(_block(session(tag)) + data).digest(48)
-        if int.from_bytes(wide, "little") % ORDER != challenge:
-            raise NoProof("the challenge is another")
+        prove(int.from_bytes(wide, "little") % ORDER == challenge, "the challenge is another")
 
 
 def _number(n):

@@ -7,7 +7,6 @@ import certificates
 import der
 import files
 import keys
-import payload as payloads
 import report
 from canonical import Refused
 from shapes import require
@@ -315,7 +314,7 @@ def check_own(statement, record, trust, findings):
         (findings.refute if rule == "signature" else findings.doubt)("envelope", rule)
     if statement.issuer != issuer_of(key.role, key.name):
         findings.refute("envelope", "actor")
-    elif key.role != "operator" and (key.role, key.name) != (payloads.role_of(record.payload), record.actor):
+    elif key.role != "operator" and (key.role, key.name) != (record.role, record.actor):
         findings.refute("envelope", "actor")
     if key.revoked is not None:
         findings.doubt("envelope", "revoked")

@@ -1,12 +1,12 @@
 """What a log counts of actors and subjects: section "Actors and subjects" of docs/format.md."""
 
 import log
-from payload import ACTS, actor_of, role_of
+from payload import ACTS
 
 
 def actor_tag(record):
     """The tag of who acted."""
-    return log.actor_tag(role_of(record.payload), actor_of(record.payload))
+    return log.actor_tag(record.role, record.actor)
 
 
 def check(opened, findings):

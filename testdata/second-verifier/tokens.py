@@ -6,11 +6,9 @@ import re
 from fractions import Fraction
 
 import der
-import effort
-import openssl
-from canonical import Refused
-from certificates import Certificate, between, verify_path
-from shapes import require
+import keys
+from canonical import Refused, require, tried
+from certificates import Certificate, Spent, between, verify_path
 
 _SIGNED_DATA = "1.2.840.113549.1.7.2"
 _TST_INFO = "1.2.840.113549.1.9.16.1.4"
@@ -61,79 +59,61 @@ class Token:
 
     def __init__(self, data):
         require(len(data) <= MAX_BYTES, "the token is too long")
-        content = der.Fields(der.read(data))
-        require(content.next().oid() == _SIGNED_DATA, "no SignedData")
-        signed = der.Fields(content.next(0xA0).explicit())
-        content.end()
-        version = signed.next(der.INTEGER).integer()
-        digests = [algorithm_name(child) for child in signed.next(der.SET).children]
-        self._read_content(der.Fields(signed.next()))
-        certificates = _members(signed.maybe(0xA0), (der.SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3))
+        kind, content = der.fields(der.read(data), der.OID, 0xA0)
+        require(kind.oid() == _SIGNED_DATA, "no SignedData")
+        members = der.fields(content.explicit(), der.INTEGER, der.SET, None, [0xA0], [0xA1], der.SET)
+        version, digests, content, certificates, revocations, signers = members
+        digests = [algorithm_name(child) for child in digests.children]
+        self._read_content(content)
+        certificates = _members(certificates, (der.SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3))
         looked_at = [child for child in certificates if child.tag == der.SEQUENCE][:16]
-        self.certificates = [child.encoding for child in looked_at if _can_be_read(child)]
-        revocations = _members(signed.maybe(0xA1), (der.SEQUENCE, 0xA1))
-        _check_version(version, {child.tag for child in certificates}, {child.tag for child in revocations})
-        signers = signed.next(der.SET).children
-        signed.end()
-        require(len(signers) == 1, "other than one SignerInfo")
-        self._read_signer(der.Fields(signers[0]))
+        self.certificates = [child.encoding for child in looked_at if tried(Certificate, child.encoding)]
+        revocations = _members(revocations, (der.SEQUENCE, 0xA1))
+        _check_version(version.integer(), {child.tag for child in certificates}, {child.tag for child in revocations})
+        require(len(signers.children) == 1, "other than one SignerInfo")
+        self._read_signer(signers.children[0])
         require(self.digest_algorithm[0] in digests, "the signer's digest algorithm is not stated")
 
-    def _read_content(self, content):
-        require(content.next().oid() == _TST_INFO, "no TSTInfo")
-        self.content = content.next(0xA0).explicit().expect(der.OCTET_STRING).content
-        content.end()
-        info = der.Fields(der.read(self.content))
-        require(info.next().integer() == 1, "TSTInfo of another version than 1")
-        self.policy = info.next().oid()
-        imprint = der.Fields(info.next())
-        self.imprint_algorithm = algorithm_name(imprint.next())
-        self.imprint = imprint.next(der.OCTET_STRING).content
-        imprint.end()
-        info.next(der.INTEGER)
-        self.time = _time(info.next(der.GENERALIZED_TIME).content)
-        self.accuracy = _accuracy(info.maybe(der.SEQUENCE))
-        info.maybe(der.BOOLEAN)
-        info.maybe(der.INTEGER)
-        name = info.maybe(0xA0)
+    def _read_content(self, node):
+        kind, content = der.fields(node, der.OID, 0xA0)
+        require(kind.oid() == _TST_INFO, "no TSTInfo")
+        self.content = content.explicit().expect(der.OCTET_STRING).content
+        optional = [der.SEQUENCE], [der.BOOLEAN], [der.INTEGER], [0xA0], [0xA1]
+        wanted = der.INTEGER, der.OID, None, der.INTEGER, der.GENERALIZED_TIME
+        version, policy, imprint, _, time, accuracy, _, _, name, extensions = der.fields(der.read(self.content), *wanted, *optional)
+        require(version.integer() == 1, "TSTInfo of another version than 1")
+        self.policy = policy.oid()
+        algorithm, imprint = der.fields(imprint, None, der.OCTET_STRING)
+        self.imprint_algorithm, self.imprint = algorithm_name(algorithm), imprint.content
+        self.time, self.accuracy = _time(time.content), _accuracy(accuracy)
         require(name is None or name.explicit(), "no name")
-        extensions = info.maybe(0xA1)
-        info.end()
         require(extensions is None or extensions.children, "extensions without a member")
         self.critical = any([_is_critical(extension) for extension in (extensions.children if extensions else [])])
 
-    def _read_signer(self, signer):
-        version = signer.next(der.INTEGER).integer()
-        self.signer = signer.next()
-        require(version == (3 if self.signer.tag == 0x80 else 1), "a SignerInfo of another version than its identifier's")
+    def _read_signer(self, node):
+        wanted = der.INTEGER, None, None, 0xA0, None, der.OCTET_STRING, [0xA1]
+        version, self.signer, digest, self.signed_attributes, algorithm, signature, unsigned = der.fields(node, *wanted)
+        require(version.integer() == (3 if self.signer.tag == 0x80 else 1), "a SignerInfo of another version than its identifier's")
         if self.signer.tag != 0x80:
-            named = der.Fields(self.signer)
-            self.issuer, self.serial = named.next(der.SEQUENCE).encoding, named.next().integer()
-            named.end()
-        self.digest_algorithm = _algorithm(signer.next())
-        self.signed_attributes = signer.next(0xA0)
+            issuer, serial = der.fields(self.signer, der.SEQUENCE, der.INTEGER)
+            self.issuer, self.serial = issuer.encoding, serial.integer()
         der.require_set_order(self.signed_attributes)
-        self.signature_algorithm = _algorithm(signer.next())
-        self.signature = signer.next(der.OCTET_STRING).content
-        unsigned = signer.maybe(0xA1)
-        signer.end()
+        self.digest_algorithm, self.signature_algorithm, self.signature = _algorithm(digest), _algorithm(algorithm), signature.content
         require(unsigned is None or unsigned.children, "unsigned attributes without a member")
         for attribute in unsigned.children if unsigned else []:
-            fields = der.Fields(attribute)
-            fields.next().oid()
-            require(der.elements(fields.next(der.SET).content), "an attribute without a value")
-            fields.end()
+            name, values = der.fields(attribute, der.OID, der.SET)
+            require(name.oid() and der.elements(values.content), "an attribute without a value")
+        self._read_attributes()
+
+    def _read_attributes(self):
         self.attributes = {}
         for attribute in self.signed_attributes.children:
-            fields = der.Fields(attribute)
-            name, values = fields.next().oid(), fields.next(der.SET)
-            fields.end()
+            name, values = der.fields(attribute, der.OID, der.SET)
             require(values.content, "a signed attribute without a value")
-            if name not in _KNOWN:
-                continue
-            require(name not in self.attributes, "a signed attribute twice")
-            require(len(values.children) == 1, "a signed attribute with other than one value")
-            self.attributes[name] = values.children[0]
+            if name.oid() in _KNOWN:
+                require(name.oid() not in self.attributes, "a signed attribute twice")
+                require(len(values.children) == 1, "a signed attribute with other than one value")
+                self.attributes[name.oid()] = values.children[0]
         require(_CONTENT_TYPE in self.attributes and _MESSAGE_DIGEST in self.attributes, "a signed attribute is missing")
         require(self.attributes[_CONTENT_TYPE].oid() == _TST_INFO, "another contentType")
         self.message_digest = self.attributes[_MESSAGE_DIGEST].expect(der.OCTET_STRING).content
@@ -161,29 +141,16 @@ def _check_version(version, certificates, revocations):
     require(version in taken, "another version of SignedData than that of what is embedded")
 
 
-def _can_be_read(node):
-    try:
-        Certificate(node.encoding)
-    except Refused:
-        return False
-    return True
-
-
 def _is_critical(node):
-    fields = der.Fields(node)
-    fields.next().oid()
-    critical = fields.maybe(der.BOOLEAN)
-    fields.next(der.OCTET_STRING)
-    fields.end()
-    return critical is not None and critical.content == b"\xff"
+    name, critical, _ = der.fields(node, der.OID, [der.BOOLEAN], der.OCTET_STRING)
+    return bool(name.oid()) and critical is not None and critical.content == b"\xff"
 
 
 def _algorithm(node):
     """An algorithm's object identifier, and its parameters, which may be left out."""
-    fields = der.Fields(node)
-    name, parameters = fields.next().oid(), fields.rest()
-    require(len(parameters) <= 1, "an algorithm with several parameters")
-    return name, parameters[0] if parameters else None
+    members = node.expect(der.SEQUENCE).children
+    require(1 <= len(members) <= 2, "an algorithm without a name, or with several parameters")
+    return members[0].oid(), members[1] if len(members) == 2 else None
 
 
 def _is_plain(parameters):
@@ -197,35 +164,26 @@ def _digest(algorithm):
 
 def _signing_certificate(attribute, second):
     """The first certificate that SigningCertificate names, or SigningCertificateV2: how its hash is made, the hash, and issuer and serial number."""
-    fields = der.Fields(attribute)
-    named = [_certificate_id(der.Fields(item), second) for item in fields.next(der.SEQUENCE).children]
-    policies = fields.maybe(der.SEQUENCE)
-    fields.end()
+    named, policies = der.fields(attribute, der.SEQUENCE, [der.SEQUENCE])
+    named = [_certificate_id(item, second) for item in named.children]
     require(all(item.tag == der.SEQUENCE for item in (policies.children if policies else [])), "a policy that is none")
     return named[0]
 
 
-def _certificate_id(fields, second):
-    stated = fields.maybe(der.SEQUENCE) if second else None
-    name = _digest(_algorithm(stated)) if stated else "sha256" if second else "sha1"
-    digest, issued = fields.next(der.OCTET_STRING).content, fields.maybe(der.SEQUENCE)
-    fields.end()
+def _certificate_id(node, second):
+    *stated, digest, issued = der.fields(node, *([[der.SEQUENCE]] if second else []), der.OCTET_STRING, [der.SEQUENCE])
+    name = _digest(_algorithm(stated[0])) if second and stated[0] else "sha256" if second else "sha1"
     if not issued:
-        return name, digest, None, None
-    parts = der.Fields(issued)
-    [directory] = parts.next(der.SEQUENCE).children
-    issuer, serial = directory.expect(0xA4).explicit().expect(der.SEQUENCE).encoding, parts.next().integer()
-    parts.end()
-    return name, digest, issuer, serial
+        return name, digest.content, None, None
+    names, serial = der.fields(issued, der.SEQUENCE, der.INTEGER)
+    [directory] = names.children
+    return name, digest.content, directory.expect(0xA4).explicit().expect(der.SEQUENCE).encoding, serial.integer()
 
 
 def algorithm_name(node):
     """An algorithm's object identifier, if it has no parameters but NULL."""
-    fields = der.Fields(node)
-    name = fields.next().oid()
-    fields.maybe(der.NULL)
-    fields.end()
-    return name
+    name, _ = der.fields(node, der.OID, [der.NULL])
+    return name.oid()
 
 
 def _time(text):
@@ -243,9 +201,7 @@ def _time(text):
 def _accuracy(node):
     if node is None:
         return 0
-    fields = der.Fields(node)
-    seconds, millis, micros = fields.maybe(der.INTEGER), fields.maybe(0x80), fields.maybe(0x81)
-    fields.end()
+    seconds, millis, micros = der.fields(node, [der.INTEGER], [0x80], [0x81])
     total = Fraction(seconds.integer() if seconds else 0)
     require(0 <= total <= 9223372035, "an accuracy below zero, or of more than 292 years")
     for part, scale in ((millis, 1000), (micros, 1_000_000)):
@@ -275,7 +231,7 @@ def verify(data, imprint, authority, budget, known=(), direct=False, policies=Tr
     others = _others(token, direct)
     try:
         others = budget.candidates(certificate, others, authority.root, token.time)
-    except effort.Spent as err:
+    except Spent as err:
         raise TooLong("too many steps to a certificate path") from err
     unless(others is not None and _path(token, others, authority, token.time), "no certificate path to the authority's root")
     return token
@@ -333,7 +289,7 @@ def _check_signature(token, certificate):
     require(token.message_digest == hashlib.new(digest, token.content).digest(), "messageDigest is not that of the TSTInfo")
     options = _signature_options(token.signature_algorithm, certificate, digest)
     message = bytes([der.SET]) + token.signed_attributes.encoding[1:]  # as a signature over an implicitly tagged set needs it
-    valid = openssl.verify_digest(certificate.spki, message, token.signature, digest, options)
+    valid = keys.verify_digest(certificate.spki, message, token.signature, digest, options)
     require(valid, "the signature is not valid")
 
 
@@ -356,11 +312,8 @@ def _signature_options(algorithm, certificate, digest):
 def _salt(parameters, digest):
     """The length of the salt that RSA-PSS parameters state, with this digest throughout."""
     try:
-        fields = der.Fields(parameters)
-        first = _algorithm(fields.next(0xA0).explicit())
-        mask, inner = _algorithm(fields.next(0xA1).explicit())
-        salt = fields.next(0xA2).explicit().integer()
-        fields.end()
+        first, mask, salt = (member.explicit() for member in der.fields(parameters, 0xA0, 0xA1, 0xA2))
+        first, (mask, inner), salt = _algorithm(first), _algorithm(mask), salt.integer()
         good = _digest(first) == digest and mask == _MGF1 and _digest(_algorithm(inner)) == digest
     except (Refused, AttributeError) as err:
         raise NotProved("no RSA-PSS parameters") from err

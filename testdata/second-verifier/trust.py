@@ -150,7 +150,7 @@ class NoteKey:
         require(len(data) == 33 and data[0] == kind, "not an Ed25519 key of this kind")
         require(digest_of(name.encode() + b"\n" + data)[7:15] == key_hash, "the hash is not the key's")
         self.name, self.hash = name, bytes.fromhex(key_hash)
-        self.spki = bytes.fromhex("302a300506032b6570032100") + data[1:]
+        self.spki = keys.ED25519_PREFIX + data[1:]
         keys.check_key("Ed25519", self.spki)
 
 

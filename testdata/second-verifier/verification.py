@@ -11,7 +11,6 @@ import knownlog
 import log
 import payload as payloads
 import properties
-import qualified
 import recorded
 import report
 import reviews
@@ -19,6 +18,7 @@ import revocation
 import stamps
 import statements
 import tags
+import together
 import trials
 import vouching
 from canonical import Refused
@@ -48,15 +48,18 @@ class Times:
         return self.before(last + _ANY_MORE, findings, guarantee)
 
 
-class Reader:
-    """What a reader brings beside the trust file."""
+GIVEN = ("checkpoint", "consistency", "entries")
 
-    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None, lists=(), grace=None, need=None):
-        self.need = need
-        self.together, self.lists = together, list(lists)
+
+class Reader:
+    """What a reader brings beside the trust file; files as their bytes. Raises Refused for a file that is none."""
+
+    def __init__(self, before=None, at=None, lists=(), grace=None, need=None, checkpoint=None, consistency=None, entries=None):
+        self.before, self.at, self.lists, self.need = before, at, list(lists), need
         self.grace = revocation.GRACE if grace is None else grace
-        self.before, self.at = before, at
-        self.checkpoint, self.consistency, self.entries = checkpoint, consistency, entries
+        self.checkpoint = knownlog.read_checkpoint(checkpoint) if checkpoint is not None else None
+        self.consistency = knownlog.Consistency(consistency) if consistency is not None else None
+        self.entries, self.together = entries, together.Together()
 
     def expressly(self, kind):
         """What the reader asks of such a file: it counts under every level."""
@@ -134,8 +137,7 @@ def _verify_opened(opened, trust, reader, statement=None):
         _doubt_volume(opened.records, findings)
     else:
         _check_mutual(opened, findings)
-    if reader.together is not None:
-        reader.together.take(opened, findings)
+    reader.together.take(opened, findings)
     came_to = trials.outcome(opened.records, findings)
     found = findings.report(trust, reader, assurance.rate) | ({"trial_outcome": came_to} if came_to else {})
     return _mended(opened.mended, found)
@@ -194,7 +196,7 @@ def _check_record(record, trust, before, times, judge, findings):
 def _check_time(record, anchors, clock, findings, demanded):
     """The earliest time that is proved, and the earliest by an independent clock."""
     proofs = _proofs(record, anchors, clock, findings)
-    of_lists, rule = qualified.of_proofs(proofs)
+    of_lists, rule = stamps.of_proofs(proofs)
     if rule and "qualified" in findings.asked:
         findings.doubt("qualified", rule, record)
     if not proofs:
@@ -246,7 +248,7 @@ def _check_signature(record, signer, signature, trust, times, judge, findings):
         for guarantee in signed:
             findings.refute(guarantee, "signature", record, signer["key_id"])
         return None
-    if (key.role, key.name) != (payloads.role_of(record.payload), record.actor):
+    if (key.role, key.name) != (record.role, record.actor):
         findings.refute("authentication", "actor", record)
     else:
         _check_validity(record, key, times, findings)
@@ -281,7 +283,7 @@ def _check_certified(record, signer, signature, times, judge, findings):
             (findings.refute if rule == "actor" else findings.doubt)(guarantee, rule, record, signer["key_id"])
     if ca.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
-    return payloads.role_of(record.payload), ca.custody, "cas"
+    return record.role, ca.custody, "cas"
 
 
 def _check_validity(record, key, times, findings):

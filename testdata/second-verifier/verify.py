@@ -23,10 +23,8 @@ sys.dont_write_bytecode = True
 import assurance  # noqa: E402
 import files  # noqa: E402
 import keys  # noqa: E402
-import knownlog  # noqa: E402
 import report as reports  # noqa: E402
 import revocation  # noqa: E402
-import together as togethers  # noqa: E402
 import trust as trusts  # noqa: E402
 import verification  # noqa: E402
 from canonical import Refused  # noqa: E402
@@ -95,24 +93,11 @@ def _read(path):
         return file.read()
 
 
-def _reader(arguments):
-    given = {name: _read(path) for name in ("checkpoint", "consistency", "entries") if (path := getattr(arguments, name))}
-    return verification.Reader(
-        arguments.before,
-        arguments.at,
-        knownlog.read_checkpoint(given["checkpoint"]) if "checkpoint" in given else None,
-        knownlog.Consistency(given["consistency"]) if "consistency" in given else None,
-        given.get("entries"),
-        togethers.Together(),
-        [_list(path) for path in arguments.crl],
-        arguments.grace,
-        _need(arguments),
-    )
-
-
-def _need(arguments):
-    require(not (arguments.policy and arguments.require), "this verifier takes --policy or --require, and not both")
-    return assurance.parse_policy(_read(arguments.policy)) if arguments.policy else assurance.parse_need(arguments.require)
+def _reader(given):
+    require(not (given.policy and given.require), "this verifier takes --policy or --require, and not both")
+    need = assurance.parse_policy(_read(given.policy)) if given.policy else assurance.parse_need(given.require)
+    known = {name: _read(path) for name in verification.GIVEN if (path := getattr(given, name))}
+    return verification.Reader(given.before, given.at, [_list(path) for path in given.crl], given.grace, need, **known)
 
 
 def _list(path):

@@ -5,9 +5,7 @@ import urllib.parse
 
 import keys
 from canonical import Refused
-from certificates import Certificate, between, verify_path
-from effort import Spent, ways
-from payload import role_of
+from certificates import Certificate, Spent, between, verify_path, ways
 from revocation import Unknown, is_signed
 from shapes import is_name
 from trust import ROLES
@@ -66,7 +64,7 @@ class Judge:
         """The rule that the best answer breaks (None: a CA vouches), and that CA."""
         found = []
         if times.by is not None:
-            cas = [ca for ca in self._cas if role_of(record.payload) in ca.roles]
+            cas = [ca for ca in self._cas if record.role in ca.roles]
             found = [(self._by(ca, certificate, given, record, times), ca) for ca in cas for certificate in given.signers]
         (rule, ends), ca = min(found, key=lambda item: _ORDER.index(item[0][0]), default=(("certificate", ()), None))
         for end in ends:
@@ -131,7 +129,7 @@ def _names(certificate, record):
     named = [uri for uri in certificate.uris() if uri[: len(_PREFIX)].lower() == _PREFIX]
     if len(named) != 1:
         return "certificate"
-    if named[0] == identity(role_of(record.payload), record.actor):
+    if named[0] == identity(record.role, record.actor):
         return None
     role, _, escaped = named[0].removeprefix(_PREFIX).partition(":")
     try:
