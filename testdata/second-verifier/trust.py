@@ -3,40 +3,94 @@
 import re
 
 import keys
-from canonical import parse, without_mark
+from canonical import parse, require, without_mark
 from certificates import Certificate
 from payload import ALGORITHMS
-from shapes import digest_of, digest_of_value, is_digest, is_digest_not_zero, is_whole, members, moment, require, unbase64
+from shapes import digest_of, digest_of_value, has, is_digest, is_digest_not_zero, is_sorted, is_whole, members, moment, unbase64
 
 FORMAT = "jurat/trust/v1"
 ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator", "recorder")
 _OID = re.compile(r"[0-2](\.(0|[1-9]\d*))+\Z", re.ASCII)
 
 
+_YEAR_ONE = moment("0001-01-01T00:00:00Z")
+
+
+def _is_filled(value):
+    return isinstance(value, str) and value != ""
+
+
+def _is_moment(value):
+    """A time, but not the one that stands for none."""
+    return isinstance(value, str) and moment(value) not in (None, _YEAR_ONE)
+
+
+def _is_territory(value):
+    return isinstance(value, str) and bool(re.match(r"[A-Z]{2}\Z", value))
+
+
+def _is_oid(value):
+    first, second = (value.split(".") + [""])[:2] if isinstance(value, str) else ("", "")
+    return bool(first and _OID.match(value)) and (first == "2" or int(second) < 40)
+
+
+def _one_of(*words):
+    return lambda value: value in words
+
+
+def _all(check, least=0, once=False):
+    return lambda value: isinstance(value, list) and len(value) >= least and all(map(check, value)) and not (once and len(set(value)) < len(value))
+
+
+def _maybe(**checks):
+    """Members that may be left out, or null."""
+    return {name: lambda value, check=check: value is None or check(value) for name, check in checks.items()}
+
+
+def _is_anything(_):
+    return True
+
+
+_OWNED = {"name": _is_filled, "custody": _one_of("owner", "operator")}
+_LIST = {"sequence": lambda value: is_whole(value, 1, 2**31 - 1), "digest": is_digest_not_zero}
+# Of each object its members, and those that may be left out.
+_KEY = (
+    _OWNED | {"role": _one_of(*ROLES), "alg": _one_of(*ALGORITHMS), "key_id": is_digest, "public_key": _is_anything},
+    _maybe(not_before=_is_moment, not_after=_is_moment, with_from=_is_moment, revoked=_is_moment, **{"with": _all(is_digest, 1, True)}),
+)
+_AUTHORITY = (
+    {"name": _is_filled, "certificate": _is_anything, "clock": _one_of("independent", "operator")},
+    _maybe(policies=_all(_is_oid), revocation=_one_of("", "crl", "none"), not_after=_is_moment, services=_all(_is_anything)),
+)
+_SERVICE = {"territory": _is_territory, "tsp": _all(_is_filled, 1), "status": _all(_is_anything, 1)} | dict.fromkeys(("name", "type"), _is_filled) | {
+    "list": lambda value: has(value, _LIST | {"issued": _is_moment}, _maybe(next_update=_is_moment))
+}
+_STATUS = {"from": _is_moment, "status": _is_filled}, _maybe(type=lambda value: isinstance(value, str))
+_LISTS = (
+    {"oj": _all(is_digest_not_zero, 1), "lotl": lambda value: has(value, _LIST), "issued": _is_moment},
+    _maybe(territories=_all(_is_territory), granted_since=_is_moment),
+)
+_CA = (
+    _OWNED | {"certificate": _is_anything, "roles": _all(_one_of(*ROLES), 1, True)},
+    _maybe(revocation=_one_of("", "crl", "short", "none")),
+)
+
+
 class Key:
     """A key that the reader knows."""
 
     def __init__(self, source):
-        required = ("name", "role", "alg", "key_id", "public_key", "custody")
-        members(source, required, ("not_before", "not_after", "with", "with_from", "revoked"))
+        require(has(source, *_KEY), "a key has a member that is not what it must be")
         self.name, self.role, self.algorithm = source["name"], source["role"], source["alg"]
-        self.id, self.custody = source["key_id"], source["custody"]
-        require(isinstance(self.name, str) and self.name, "a key without a name")
-        require(self.role in ROLES, "no such role")
-        require(self.algorithm in ALGORITHMS, "no such algorithm")
-        require(self.custody in ("owner", "operator"), "no such custody")
-        self.spki = unbase64(source["public_key"])
+        self.id, self.custody, self.spki = source["key_id"], source["custody"], unbase64(source["public_key"])
         keys.check_key(self.algorithm, self.spki)
         require(self.id == digest_of(self.spki), "key_id is not the key's")
-        self.not_before, self.not_after = _time(source, "not_before"), _time(source, "not_after")
-        if self.not_before is not None and self.not_after is not None:
-            require(self.not_before <= self.not_after, "not_after is before not_before")
-        self.revoked = _time(source, "revoked")
+        self.not_before, self.not_after, self.revoked, self.with_from = (
+            _time(source, name) for name in ("not_before", "not_after", "revoked", "with_from")
+        )
+        ends = self.not_before is not None and self.not_after is not None
+        require(not ends or self.not_before <= self.not_after, "not_after is before not_before")
         self.with_keys = _list(source, "with")
-        require(all(map(is_digest, self.with_keys)), "with names no key ids")
-        require(len(set(self.with_keys)) == len(self.with_keys), "with names a key twice")
-        require(source.get("with") != [], "with is empty")
-        self.with_from = _time(source, "with_from")
         require(self.with_from is None or self.with_keys, "with_from without with")
 
 
@@ -44,17 +98,11 @@ class Authority:
     """A time-stamping authority that the reader trusts."""
 
     def __init__(self, source):
-        members(source, ("name", "certificate", "clock"), ("policies", "revocation", "not_after", "services"))
-        self.name, self.clock = source["name"], source["clock"]
-        require(isinstance(self.name, str) and self.name, "an authority without a name")
-        require(self.clock in ("independent", "operator"), "no such clock")
-        self.root = unbase64(source["certificate"])
+        require(has(source, *_AUTHORITY), "an authority has a member that is not what it must be")
+        self.name, self.clock, self.root = source["name"], source["clock"], unbase64(source["certificate"])
         Certificate(self.root)  # refuses what is none
-        self.policies = _list(source, "policies")
-        require(all(isinstance(item, str) and _is_oid(item) for item in self.policies), "no object identifier")
-        self.not_after = _time(source, "not_after")
-        self.revocation = _text(source, "revocation") or "none"
-        require(self.revocation in ("crl", "none"), "no such revocation")
+        self.policies, self.not_after = _list(source, "policies"), _time(source, "not_after")
+        self.revocation = source.get("revocation") or "none"
         self.services = [Service(item) for item in _list(source, "services")]
 
 
@@ -62,18 +110,11 @@ class Service:
     """What a trusted list says of a service."""
 
     def __init__(self, source):
-        members(source, ("territory", "tsp", "name", "type", "status", "list"), ())
-        require(_is_territory(source["territory"]), "no territory")
-        self.providers = _list(source, "tsp")
-        require(all(isinstance(item, str) and item for item in self.providers) and self.providers, "a provider without a name")
-        for name in ("name", "type"):
-            require(isinstance(source[name], str) and source[name], f"a service without {name}")
-        _check_list_version(source["list"], ("issued",), ("next_update",))
-        self.territory, self.name, self.sequence = source["territory"], source["name"], source["list"]["sequence"]
+        require(has(source, _SERVICE), "a service has a member that is not what it must be")
+        self.providers, self.territory, self.name, self.sequence = source["tsp"], source["territory"], source["name"], source["list"]["sequence"]
         self.issued, self.next_update = _time(source["list"], "issued"), _time(source["list"], "next_update")
-        require(self.issued is not None, "a list that was never issued")
-        require(_list(source, "status"), "a service without a status")
-        self._states = [_state(status, source["type"]) for status in source["status"]]
+        require(all(has(status, *_STATUS) for status in source["status"]), "a status has a member that is not what it must be")
+        self._states = [(_time(status, "from"), status.get("type") or source["type"], status["status"]) for status in source["status"]]
         for later, earlier in zip(self._states, self._states[1:]):
             require(earlier[0] < later[0] or earlier == later, "a history that is not in order")
 
@@ -82,60 +123,22 @@ class Service:
         return next(((kind, status) for begins, kind, status in self._states if begins <= time), (None, None))
 
 
-def _state(source, kind):
-    """Since when a service has had a type and a status."""
-    members(source, ("from", "status"), ("type",))
-    require(isinstance(source["status"], str) and source["status"], "no status")
-    begins = _time(source, "from")
-    require(begins is not None, "a status that never began")
-    return begins, _text(source, "type") or kind, source["status"]
-
-
-def _check_list_version(source, required=(), optional=()):
-    members(source, ("sequence", "digest") + required, optional)
-    require(is_whole(source["sequence"], 1, 2**31 - 1), "no sequence number")
-    require(is_digest_not_zero(source["digest"]), "no digest")
-
-
-def _text(source, name):
-    """An optional text; "" if it is not there."""
-    value = source.get(name)
-    require(value is None or isinstance(value, str), f"{name} is no string")
-    return value or ""
-
-
-def _is_territory(text):
-    return isinstance(text, str) and bool(re.match(r"[A-Z]{2}\Z", text))
-
-
 def _check_lists(source):
     """The trusted lists that authorities were taken from."""
-    members(source, ("oj", "lotl", "issued"), ("territories", "granted_since"))
-    journal, territories = _list(source, "oj"), _list(source, "territories")
-    require(journal and all(map(is_digest_not_zero, journal)), "oj names no certificates")
-    require(all(map(_is_territory, territories)), "no territory")
-    for items in (journal, territories):
-        require(items == sorted(set(items)), "a list that is not sorted, or has something twice")
-    _check_list_version(source["lotl"])
-    require(_time(source, "issued") is not None, "a list that was never issued")
-    _time(source, "granted_since")
+    require(has(source, *_LISTS), "the lists have a member that is not what it must be")
+    for name in ("oj", "territories"):
+        require(is_sorted(_list(source, name)), "a list that is not sorted, or has something twice")
 
 
 class CA:
     """A certification authority that the reader trusts to say whose keys are whose."""
 
     def __init__(self, source):
-        members(source, ("name", "certificate", "roles", "custody"), ("revocation",))
-        self.name, self.custody = source["name"], source["custody"]
-        require(isinstance(self.name, str) and self.name, "a CA without a name")
-        require(self.custody in ("owner", "operator"), "no such custody")
+        require(has(source, *_CA), "a CA has a member that is not what it must be")
+        self.name, self.custody, self.roles = source["name"], source["custody"], source["roles"]
         self.certificate = Certificate(unbase64(source["certificate"]))
         require(self.certificate.is_ca(), "not a CA's certificate")
-        self.roles = _list(source, "roles")
-        require(self.roles and all(role in ROLES for role in self.roles), "no such role")
-        require(len(set(self.roles)) == len(self.roles), "a role twice")
-        self.revocation = _text(source, "revocation") or "crl"
-        require(self.revocation in ("crl", "short", "none"), "no such revocation")
+        self.revocation = source.get("revocation") or "crl"
 
 
 class NoteKey:
@@ -208,27 +211,14 @@ def _no_two(items):
     require(len(set(items)) == len(items), "the same twice")
 
 
-def _is_oid(text):
-    first, second = (text.split(".") + [""])[:2]
-    return bool(_OID.match(text)) and (first == "2" or int(second) < 40)
-
-
 def _list(source, name):
     value = source.get(name)
     require(value is None or isinstance(value, list), f"{name} is no array")
     return value or []
 
 
-_YEAR_ONE = moment("0001-01-01T00:00:00Z")
-
-
 def _time(source, name):
-    if source.get(name) is None:
-        return None
-    value = moment(source[name]) if isinstance(source[name], str) else None
-    require(value is not None, f"{name} is no time")
-    require(value != _YEAR_ONE, f"{name} is the time that stands for none")
-    return value
+    return moment(source[name]) if source.get(name) is not None else None
 
 
 _TIMES = ("not_before", "not_after", "with_from", "revoked", "from", "issued", "next_update", "granted_since", "at", "to")
