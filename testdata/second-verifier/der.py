@@ -159,16 +159,6 @@ def _children(data, begin, end, depth):
     return children
 
 
-def elements(data):
-    """The encodings of the values in a content, which are not looked into."""
-    found, begin = [], 0
-    while begin < len(data):
-        _, _, end = _header(data, begin)
-        found.append(data[begin:end])
-        begin = end
-    return found
-
-
 def _check_content(node):
     content = node.content
     if node.tag == BOOLEAN:

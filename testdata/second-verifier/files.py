@@ -4,14 +4,13 @@ import hashlib
 import re
 
 import payload as payloads
-from canonical import Refused, check_bounds, check_values, depth, form, parse, without_mark
-from shapes import MAX_WHOLE, digest_of_value, is_digest, is_whole, members, require, unbase64
+from canonical import Refused, check_bounds, check_values, depth, form, parse, require, without_mark
+from log import COUNTS
+from shapes import MAX_WHOLE, digest_of_value, is_digest_not_zero, is_whole, members, unbase64
 
 BUNDLE = "jurat/bundle/v1"
 _MAX_TOKEN = 65_536
 _MAX_ANCHOR_TOKENS, _MAX_ANCHOR_BYTES = 1024, 8 << 20
-_COUNTS = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
-_NO_DIGEST = "sha256:" + "0" * 64
 # A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
 _MAX_FILE_DEPTH = 133
 _MAX_PROPERTIES = 64
@@ -191,7 +190,7 @@ class Anchor:
 
 
 def _log(value, payload, in_bundle):
-    members(value, ("index", "proof"), _COUNTS + ("anchors", "checkpoint"))
+    members(value, ("index", "proof"), COUNTS + ("anchors", "checkpoint"))
     require(is_whole(value["index"], 0, MAX_WHOLE), "index is not what it must be")
     for name, wanted in (("case_seq", payload["action_type"] == "submission"), ("chain_seq", "chain_id" in payload)):
         require((name in value) == wanted, f"{name} is there, or missing, against the rules")
@@ -201,7 +200,7 @@ def _log(value, payload, in_bundle):
     if "subject" in value or "subject_seq" in value:
         require({"actor_seq", "subject", "subject_seq"} <= set(value), "a subject without its count, or without an actor's")
         require(payload["action_type"] in ("final_judgment", "human_review", "key_event"), "a subject of what judges none")
-        require(is_digest(value["subject"]) and value["subject"] != _NO_DIGEST, "subject is not what it must be")
+        require(is_digest_not_zero(value["subject"]), "subject is not what it must be")
     proof = _array(value["proof"], lambda item: unbase64(item, 32, 32), least=0)
     require(len(proof) <= 63, "proof is too long")
     require(not in_bundle or not {"anchors", "checkpoint"} & set(value), "a checkpoint inside a bundle")

@@ -2,8 +2,8 @@
 
 import log
 import tags
-from canonical import Refused, form, parse, without_mark
-from shapes import MAX_WHOLE, is_digest, is_whole, members, require, unbase64
+from canonical import Refused, form, parse, require, without_mark
+from shapes import MAX_WHOLE, has, is_digest_not_zero, is_list_of, is_whole, members, unbase64
 
 _CONSISTENCY = "jurat/consistency/v1"
 _MAX_ENTRY = 175_828
@@ -152,24 +152,22 @@ def _lines(data):
     return [line.removesuffix(b"\r") for line in without_mark(data).split(b"\n")[:-1]]
 
 
+_ENTRY = {"payload": is_digest_not_zero, "signatures": lambda value: is_list_of(value, lambda _: True, 16)}
+_TAGS = dict.fromkeys(("actor", "case", "chain", "subject"), is_digest_not_zero)
+_NUMBERS = dict.fromkeys([tag + "_seq" for tag in _TAGS], lambda value: is_whole(value, 1, MAX_WHOLE))
+
+
 def _entry(line):
     require(len(line) <= _MAX_ENTRY, "an entry that is too long")
-    value = members(parse(line, bounded=False), ("payload", "signatures"), ("actor", "actor_seq", "case", "case_seq", "chain", "chain_seq", "subject", "subject_seq"))
+    value = parse(line, bounded=False)
     require(form(value) == line, "an entry that is not canonical")
-    require(is_digest(value["payload"]) and value["payload"] != "sha256:" + "0" * 64, "payload is not what it must be")
-    signatures = value["signatures"]
-    require(isinstance(signatures, list) and 1 <= len(signatures) <= 16, "signatures are not what they must be")
-    for signature in signatures:
+    require(has(value, _ENTRY, _TAGS | _NUMBERS), "a member of an entry is not what it must be")
+    for signature in value["signatures"]:
         unbase64(signature, most=8192)
-    require(("chain" in value) == ("chain_seq" in value), "chain_seq without chain, or chain without it")
-    for name in ("actor", "subject"):
+    for name in ("actor", "chain", "subject"):
         require((name in value) == (name + "_seq" in value), f"{name} without its count, or the count without it")
     require("subject" not in value or "actor" in value, "a subject without an actor")
     require("case_seq" not in value or "case" in value, "case_seq without case")
-    for name in ("actor", "case", "chain", "subject"):
-        require(name not in value or is_digest(value[name]) and value[name] != "sha256:" + "0" * 64, f"{name} is not what it must be")
-    for name in ("actor_seq", "case_seq", "chain_seq", "subject_seq"):
-        require(name not in value or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
     return value
 
 

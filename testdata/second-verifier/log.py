@@ -13,6 +13,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _SIGNATURE_LINE = re.compile(r"\u2014 ([^\s+]+) (\S+)\Z")
 _MAX_NOTE = 1_000_000
 _MAX_CHECKPOINT = 1_048_576
+COUNTS = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
 EMPTY_ROOT = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
 
@@ -26,8 +27,7 @@ def entry(record):
         value["chain"] = chain_tag(payload["chain_id"])
     if "actor_seq" in record.log:
         value["actor"] = actor_tag(record.role, record.actor)
-    counts = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
-    value |= {name: record.log[name] for name in counts if name in record.log}
+    value |= {name: record.log[name] for name in COUNTS if name in record.log}
     return form(value)
 
 
@@ -64,20 +64,23 @@ def is_included(record, checkpoint):
 
 def root_of(found, index, size, path):
     """The root to which a proof of inclusion leads (RFC 9162, section 2.1.3.2); None: it has another length."""
-    last = size - 1
-    if index > last:
-        return None
+    return _climb(index, size - 1, found, path)[1] if index < size else None
+
+
+def _climb(index, last, start, path):
+    """The roots of both trees, or of one, to which a path leads from a node; None, None where it has too many nodes or too few."""
+    old = new = start
     for node in path:
         if last == 0:
-            return None
+            return None, None
         if index & 1 or index == last:
-            found = node_hash(node, found)
+            old, new = node_hash(node, old), node_hash(node, new)
             while not index & 1 and index:
                 index, last = index >> 1, last >> 1
         else:
-            found = node_hash(found, node)
+            new = node_hash(new, node)
         index, last = index >> 1, last >> 1
-    return found if last == 0 else None
+    return (old, new) if last == 0 else (None, None)
 
 
 class Fork(Exception):
@@ -85,7 +88,10 @@ class Fork(Exception):
 
 
 def is_one_history(small, large, proof):
-    """Whether the log of the smaller checkpoint is shown to be the beginning of the larger one's (RFC 9162, section 2.1.4.2). Raises Fork if it is shown not to be."""
+    """Whether the log of the smaller checkpoint is shown to be the beginning of the larger one's (RFC 9162, section 2.1.4.2).
+
+    Raises Fork if it is shown not to be.
+    """
     if small.size == large.size and small.root != large.root or small.size == 0 and small.root != EMPTY_ROOT:
         raise Fork
     if small.size in (0, large.size) or not proof:
@@ -104,18 +110,7 @@ def lead(path, size, grown):
     first, last = size - 1, grown - 1
     while first & 1:
         first, last = first >> 1, last >> 1
-    old = new = path[0]
-    for node in path[1:]:
-        if last == 0:
-            return None, None
-        if first & 1 or first == last:
-            old, new = node_hash(node, old), node_hash(node, new)
-            while not first & 1 and first:
-                first, last = first >> 1, last >> 1
-        else:
-            new = node_hash(new, node)
-        first, last = first >> 1, last >> 1
-    return (old, new) if last == 0 else (None, None)
+    return _climb(first, last, path[0], path[1:])
 
 
 class Checkpoint:
@@ -184,20 +179,21 @@ def mended_note(data):
 def is_checkpoint(data):
     """Whether a file is a checkpoint by itself: a signed note, whoever signed it, whose text is that of one."""
     try:
-        text, _ = split_note(data.decode("utf-8"))
-        Checkpoint(text)
+        return len(data) <= _MAX_CHECKPOINT and bool(Checkpoint(split_note(data.decode("utf-8"))[0]))
     except (UnicodeDecodeError, Refused):
         return False
-    return len(data) <= _MAX_CHECKPOINT
+
+
+def _line_of(signatures, key):
+    """What the first line in the name of a key says, after its hash; None: there is none."""
+    return next((data[4:] for name, _, data in signatures if name == key.name and data[:4] == key.hash), None)
 
 
 def _signed(text, signatures, log):
     """Whether a log signed a note. A signature in its name that is not valid refutes the note; the first one counts."""
-    for name, _, data in signatures:
-        if name == log.name and data[:4] == log.hash:
-            require(keys.is_valid("Ed25519", log.spki, text.encode(), data[4:]), "the log's signature is not valid")
-            return True
-    return False
+    signature = _line_of(signatures, log)
+    require(signature is None or keys.is_valid("Ed25519", log.spki, text.encode(), signature), "the log's signature is not valid")
+    return signature is not None
 
 
 def count_witnesses(note, witnesses, at):
@@ -211,11 +207,11 @@ def count_witnesses(note, witnesses, at):
 def _cosigned(text, signatures, witness):
     """As _signed, of the line of a witness (C2SP tlog-cosignature): 8 bytes of time, and the signature over it and the text. The time is
     returned."""
-    for name, _, data in signatures:
-        if name == witness.name and data[:4] == witness.hash:
-            require(len(data) == 4 + 8 + 64 and data[4] < 0x80, "no cosignature")
-            time = int.from_bytes(data[4:12], "big")
-            message = f"cosignature/v1\ntime {time}\n{text}"
-            require(keys.is_valid("Ed25519", witness.spki, message.encode(), data[12:]), "the witness's signature is not valid")
-            return time
-    return None
+    said = _line_of(signatures, witness)
+    if said is None:
+        return None
+    require(len(said) == 8 + 64 and said[0] < 0x80, "no cosignature")
+    time = int.from_bytes(said[:8], "big")
+    message = f"cosignature/v1\ntime {time}\n{text}"
+    require(keys.is_valid("Ed25519", witness.spki, message.encode(), said[8:]), "the witness's signature is not valid")
+    return time

@@ -1,5 +1,7 @@
 """What CAs said about the revocation of certificates: section "Revocation" of docs/format.md."""
 
+from collections import namedtuple
+
 import der
 import keys
 from canonical import Refused
@@ -29,11 +31,8 @@ class Unknown(Exception):
     """Nothing shows whether a certificate was revoked."""
 
 
-class Claim:
-    """What a list says of one certificate: from when it is revoked and why, or that it is not."""
-
-    def __init__(self, begins, until, entry, usable):
-        self.begins, self.until, self.entry, self.usable = begins, until, entry, usable
+# What a list says of one certificate: from when it is revoked and why, or that it is not.
+Claim = namedtuple("Claim", "begins until entry usable")
 
 
 class List:
@@ -43,12 +42,12 @@ class List:
         self.encoding = encoding
         outer = der.Reader(der.read(encoding).expect(der.SEQUENCE).content)
         body = outer.next(der.SEQUENCE)
-        self._signed, self._algorithm = body.encoding, outer.next(der.SEQUENCE)
-        self._signature = der.bits(outer.next())
+        self.signed, self.algorithm = body.encoding, outer.next(der.SEQUENCE)
+        self.signature = der.bits(outer.next())
         fields = der.Reader(body.content)
         require(fields.next().integer() == 1, "a list of another version")
-        require(fields.next(der.SEQUENCE).encoding == self._algorithm.encoding, "two signature algorithms")
-        read_algorithm(self._algorithm)
+        require(fields.next(der.SEQUENCE).encoding == self.algorithm.encoding, "two signature algorithms")
+        read_algorithm(self.algorithm)
         self.issuer = read_name(fields.next())
         self.begins = moment_of(fields.next())
         until = fields.maybe(der.GENERALIZED_TIME) or fields.maybe(_UTC_TIME)
@@ -102,9 +101,6 @@ class List:
         dropped = entry is None and end < self.begins and (self._expired is None or self._expired > end)
         return Claim(self.begins, self.until, entry, self._usable and not dropped)
 
-    def is_signed_by(self, issuer):
-        return issuer.is_ca() and issuer.may(6) and is_signed(issuer, self._algorithm, self._signed, self._signature)
-
 
 def is_signed(signer, algorithm, message, signature):
     """Whether a certificate's key made a signature, by an algorithm that is accepted."""
@@ -154,4 +150,4 @@ class Lists:
             self._effort.once((one.encoding, issuer.encoding))
         except Spent as err:
             raise Unknown from err  # an older list must not count in the place of this one
-        return one.is_signed_by(issuer)
+        return issuer.is_ca() and issuer.may(6) and is_signed(issuer, one.algorithm, one.signed, one.signature)

@@ -7,7 +7,7 @@ import hashlib
 
 import log
 import tokens
-from canonical import Refused
+from canonical import Refused, require
 from certificates import Effort
 from shapes import moment, time_text
 
@@ -26,12 +26,10 @@ class Proof:
         self.qualified = None  # what the report says of it, or the rule by which it is not
 
 
-class Reason(tokens.NotProved):
-    """Why a time stamp proves nothing, by its rule."""
+class Unshown(tokens.NotProved):
+    """Why a time stamp proves nothing, or is not qualified, by its rule."""
 
-    def __init__(self, rule):
-        super().__init__(rule)
-        self.rule = rule
+    rule = property(str)
 
 
 class Clock:
@@ -42,26 +40,23 @@ class Clock:
         self.roots = [authority.root for authority in self.authorities]
 
     def accept(self, data, imprint, by):
-        """The proof by the first authority by which a token proves a time; it existed by the times of these other proofs. Raises Refused or Reason."""
+        """The proof by the first authority by which a token proves a time; it existed by the times of these other proofs. Raises Refused or Unshown."""
         rules = []
         for authority in self.authorities or [None]:
             try:
                 token = tokens.verify(data, imprint, authority, self.effort, self.roots)
-                proof = self.shown(self.present(self.proof(token, authority)), by, token)
+                proof = self.shown(self.present(Proof(token.proved_time(), authority)), by, token)
                 proof.qualified = self._qualified(token, services_of(data, imprint, self, by), by)
                 return proof
             except tokens.NotProved as err:
-                rules.append(_rule(err))
-        raise Reason(next(rule for rule in _REASONS if rule in rules))
-
-    def proof(self, token, authority):
-        return Proof(token.proved_time(), authority)
+                rules.append(err.rule)
+        raise Unshown(next(rule for rule in _REASONS if rule in rules))
 
     def _qualified(self, token, services, by):
         """What the trusted lists say of a token."""
         try:
             return judge(token, services, min(by, key=lambda proof: proof.time, default=None), self.at)
-        except Unqualified as err:
+        except Unshown as err:
             return err.rule
 
     def believes(self, authority):
@@ -70,8 +65,7 @@ class Clock:
 
     def present(self, proof):
         """The proof, unless its time is yet to come."""
-        if self.at is not None and proof.time > self.at + _SKEW:
-            raise Reason("future")
+        _unless(self.at is None or proof.time <= self.at + _SKEW, "future")
         return proof
 
     def shown(self, proof, by, token, direct=False):
@@ -79,8 +73,7 @@ class Clock:
         if self.believes(proof.authority):
             return proof
         in_time = [later for later in by if later.time <= proof.authority.not_after and tokens.path_is_valid(token, proof.authority, later.time, direct)]
-        if not in_time:
-            raise Reason("renewal")
+        _unless(in_time, "renewal")
         independent = any(later.clock == "independent" for later in in_time)
         return Proof(proof.time, proof.authority, None if independent else "operator")
 
@@ -131,36 +124,30 @@ class Anchors:
 def _stamped(anchor, clock):
     """The proofs of an anchor's tokens, and the rules by which others are none. Later generations show that earlier ones existed."""
     proofs, reasons = [], []
-    imprints = anchor.imprints()
-    for generation in reversed(range(len(anchor.generations))):
-        imprint, shown = imprints[generation], proofs[:]
-        for data in anchor.generations[generation]:
-            try:
-                proofs.append(clock.accept(data, imprint, shown))
-            except tokens.NotProved as err:
-                reasons.append(_rule(err))
+    for imprint, generation in reversed(list(zip(anchor.imprints(), anchor.generations))):
+        found, rules = _accepted(generation, imprint, proofs[:], clock)
+        proofs, reasons = proofs + found, reasons + rules
+    return proofs, reasons
+
+
+def _accepted(stamps, imprint, by, clock):
+    """The proofs of tokens over the same, and the rules by which others are none."""
+    proofs, reasons = [], []
+    for data in stamps:
+        try:
+            proofs.append(clock.accept(data, imprint, by))
+        except tokens.NotProved as err:
+            reasons.append(err.rule)
     return proofs, reasons
 
 
 def proofs_of(record, anchors, clock):
     """All proofs of a record's time, and the rule by which there is none. Raises Refused if a time stamp is refuted."""
     further, doubts = anchors.of(record)
-    proofs, reasons = further[:], doubts[:]
-    imprint = hashlib.sha256(b"".join(record.signatures)).digest()
-    too_many = len(record.timestamps) > _MAX_STAMPS
-    reasons += ["authority"] if too_many else []
-    for data in [] if too_many else record.timestamps:
-        try:
-            proofs.append(clock.accept(data, imprint, []))
-        except tokens.NotProved as err:
-            reasons.append(_rule(err))
-    return proofs, next((rule for rule in _REASONS if rule in reasons), "pending")
-
-
-def _rule(err):
-    if isinstance(err, tokens.TooLong):
-        return "effort"
-    return err.rule if isinstance(err, Reason) else "authority"
+    found, rules = [], ["authority"]
+    if len(record.timestamps) <= _MAX_STAMPS:
+        found, rules = _accepted(record.timestamps, hashlib.sha256(b"".join(record.signatures)).digest(), [], clock)
+    return further + found, next((rule for rule in _REASONS if rule in doubts + rules), "pending")
 
 
 # Whether a token is a qualified one by the reader's trusted lists.
@@ -173,23 +160,15 @@ _COUNTRY, _ORGANISATION = "2.5.4.6", "2.5.4.10"
 _FURTHEST = ("list", "operator-name", "status", "service", "before-eidas")
 
 
-class Unqualified(Exception):
-    """Why a token is not qualified, by its rule."""
-
-    def __init__(self, rule):
-        super().__init__(rule)
-        self.rule = rule
-
-
 def judge(token, services, other, at):
-    """What the report says of a qualified token: None if no service is asked. Raises Unqualified.
+    """What the report says of a qualified token: None if no service is asked. Raises Unshown.
 
-    The services are triples of an authority, its service, and whether the token proves a time by the authority; other is the earliest other proof of the token's existence, or None.
+    The services are triples of an authority, its service, and whether the token proves a time by the authority; other is the
+    earliest other proof of the token's existence, or None.
     """
     if not any(proves for _, _, proves in services):
         return None
-    if token.time < _EIDAS:
-        raise Unqualified("before-eidas")
+    _unless(token.time >= _EIDAS, "before-eidas")
     found = [item for item in services if item[1].at(token.time)[0] == _TYPE]
     named = next(((authority, service) for authority, service, proves in found if proves), None)
     _unless(named, "service")
@@ -214,8 +193,7 @@ def judge(token, services, other, at):
 
 
 def _unless(holds, rule):
-    if not holds:
-        raise Unqualified(rule)
+    require(holds, rule, Unshown)
 
 
 def _is_fresh(service, token, at):
@@ -250,7 +228,7 @@ def _proves(data, imprint, authority, clock, by):
     if token is None:
         return False
     try:
-        proof = clock.shown(clock.present(clock.proof(token, authority)), by, token, direct=True)
+        proof = clock.shown(clock.present(Proof(token.proved_time(), authority)), by, token, direct=True)
     except tokens.NotProved:
         return False
     return proof.clock == authority.clock

@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+from collections import namedtuple
 
 import certificates
 import der
@@ -26,9 +27,7 @@ class Wrong(Exception):
     """A signature that is not the key's."""
 
 
-class Tag:
-    def __init__(self, number, content):
-        self.number, self.content = number, content
+Tag = namedtuple("Tag", "number content")
 
 
 class _Decoder:

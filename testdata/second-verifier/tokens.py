@@ -30,28 +30,19 @@ _TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d{0,8}[1-9]))?
 
 
 class NotProved(Exception):
-    """The token may be good, but shows this reader nothing."""
+    """The token may be good, but shows this reader nothing. The rule says why."""
+
+    rule = "authority"
 
 
 class TooLong(NotProved):
     """Looking for its certificate path takes more steps than there may be."""
 
-
-class Malformed(NotProved):
-    """It has not the form of a token, and contradicts nothing."""
+    rule = "effort"
 
 
 def unless(holds, reason):
-    if not holds:
-        raise NotProved(reason)
-
-
-def read(data):
-    """A token that was read; nothing is verified yet. Raises Malformed for what is none."""
-    try:
-        return Token(data)
-    except (Refused, ValueError, IndexError) as err:
-        raise Malformed(str(err)) from err
+    require(holds, reason, NotProved)
 
 
 class Token:
@@ -102,7 +93,7 @@ class Token:
         require(unsigned is None or unsigned.children, "unsigned attributes without a member")
         for attribute in unsigned.children if unsigned else []:
             name, values = der.fields(attribute, der.OID, der.SET)
-            require(name.oid() and der.elements(values.content), "an attribute without a value")
+            require(name.oid() and list(der.Reader(values.content).all()), "an attribute without a value")
         self._read_attributes()
 
     def _read_attributes(self):
@@ -219,7 +210,10 @@ def verify(data, imprint, authority, budget, known=(), direct=False, policies=Tr
 
     Raises Refused where the format says R, and NotProved where it says N.
     """
-    token = read(data)
+    try:
+        token = Token(data)
+    except (Refused, ValueError, IndexError) as err:  # it has not the form of a token, and contradicts nothing
+        raise NotProved(str(err)) from err
     _check_statement(token, imprint, authority if policies else None)
     certificate = _signer_certificate(token, known)
     require(certificate.stamps_alone(), "the extended key usage is not critical and time stamping alone")
