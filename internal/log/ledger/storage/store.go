@@ -311,7 +311,7 @@ func Known(has, want string) error {
 	if has == want {
 		return nil
 	}
-	return fmt.Errorf("the tables have version %q, and this program knows version %s alone: no program with another was released; the log of one from before is read by that of commit 4f6f114d", has, want)
+	return fmt.Errorf("the tables have version %q, and this program knows version %s alone: the program that wrote it reads it; one of before version 1 is read by that of commit 4f6f114d", has, want)
 }
 
 // A Plan decides what to append to a log that is locked against all other writers. It must not call the Store.
