@@ -56,7 +56,7 @@
 //
 // # The rooms
 //
-// Public and pure (no clock, file or network; also in WebAssembly): evidence (the format), evidence/operator, evidence/observed, evidence/jsonform,
+// Public and pure (no clock, file or network; for browsers what a verifier needs of them): evidence (the format), evidence/operator, evidence/observed, evidence/jsonform,
 // evidence/scitt (COSE), evidence/property (proofs about hidden values), timestamp, jury, verify, verify/trust, verify/eulist, reputation.
 //
 // Public, for other programs: client (signs where the key is), client/api (what travels over HTTP), client/tiles (reads a log), recorder. examples: cases to try.

@@ -1,5 +1,5 @@
 // Package evidence is the format of sealed evidence: the Agent Evidence Payload, its canonical form, its signatures, and the files in which records
-// travel. It needs no clock, no network and no database, and compiles to WebAssembly.
+// travel. It needs no clock, no network and no database, and compiles to WebAssembly, in browsers without drafts and sealing.
 //
 //	draft, err := evidence.ParseDraft(doc)             // what an agent says of its act
 //	record, err := draft.Seal(evidence.Sealing{…})     // completed, canonical, signed

@@ -81,7 +81,7 @@ func (d *Deliberation) check() error {
 	case (d.Judge != nil) != (d.Settings.Judge != nil):
 		return wrong("judge", "must be there exactly when the method is %s", FinalJudge)
 	case d.Clerk == nil:
-		return wrong("recorder", "missing")
+		return wrong("clerk", "missing")
 	case d.Submission.IsZero():
 		return wrong("submission", "missing")
 	}

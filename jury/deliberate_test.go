@@ -256,7 +256,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		"jurors:":    func(d *Deliberation) { d.Jurors = d.Jurors[:1] },
 		"jurors[1]":  func(d *Deliberation) { d.Jurors[1] = nil },
 		"judge":      func(d *Deliberation) { d.Judge = nil },
-		"recorder":   func(d *Deliberation) { d.Clerk = nil },
+		"clerk":      func(d *Deliberation) { d.Clerk = nil },
 		"submission": func(d *Deliberation) { d.Submission = evidence.Digest{} },
 		"material":   func(d *Deliberation) { d.Material = []byte(`{ }`) },
 	}

@@ -206,7 +206,7 @@ func encodingInClear(encoding string) string {
 	return "unknown"
 }
 
-// Headers are the headers of a body; nil: there are none, or they have no form in JSON.
+// Headers are the headers of a body; nil: there are none, or they have no form in JSON, such as those that are not UTF-8, which callers leave out.
 func Headers(list map[string]string) jsontext.Value {
 	if len(list) == 0 {
 		return nil
