@@ -31,35 +31,27 @@ class Graph:
     def __init__(self, records):
         self.records = records
         self.by_digest = {record.digest: record for record in records}
-        self._by_request, self._parents = {}, set()
+        self.by_request, self._parents = {}, set()
         for record in records:
             self._parents.add(record.get("parent_request_id"))
             if "request_id" in record.payload:
-                self._by_request.setdefault(record.get("request_id"), []).append(record)
+                self.by_request.setdefault(record.get("request_id"), []).append(record)
         self._chains = {record.digest: self._chain_of(record) for record in records}
-        self._members, self._naming = {}, {}
+        self._members, self.naming = {}, {}
         for record in records:
             self._members.setdefault(self._chains[record.digest], []).append(record)
             for other in self.named(record):
-                self._naming.setdefault(other.digest, []).append(record)
+                self.naming.setdefault(other.digest, []).append(record)
 
     def named(self, record):
         """The records of the file that a record names by digest, the one before first, then in the order of saw."""
         named = [record.get("previous_record"), *record.get("saw", [])]
         return [self.by_digest[digest] for digest in dict.fromkeys(named) if digest in self.by_digest]
 
-    def naming(self, record):
-        """The records of the file that name a record by digest."""
-        return self._naming.get(record.digest, [])
-
     def parents(self, record):
         """The records of the request that a record calls its parent, unless that is its own."""
         parent = record.get("parent_request_id")
-        return [] if parent == record.get("request_id") else self._by_request.get(parent, [])
-
-    def requested(self, request_id):
-        """The records with a request id, in the order of the file."""
-        return self._by_request.get(request_id, [])
+        return [] if parent == record.get("request_id") else self.by_request.get(parent, [])
 
     def chain(self, record):
         """The records of the same chain, the record itself too."""
@@ -92,13 +84,8 @@ class Graph:
         return ("none", None)
 
 
-def _answer(findings, rule, record):
-    """Refuted of a record that names its chain, and otherwise not proved."""
-    _miss(findings, "chain_id" in record.payload, rule, record)
-
-
 def _miss(findings, must, rule, record):
-    """What the lack of a record comes to; not proved of files that their reader chose."""
+    """What the lack of a record comes to, or what is said of one that must name its chain; not proved of files that their reader chose."""
     (findings.refute if must and findings.kind != "files" else findings.doubt)("chain", rule, record)
 
 
@@ -126,22 +113,16 @@ def _bound(record, graph, findings):
     elif graph.named_of_chain(record):
         return
     elif position > 1 and not graph.at(record, position - 1):
-        _answer(findings, "gap", record)
-    elif position > 1 or not _begins(record, graph) or _follows_a_name(record, graph):
+        _miss(findings, "chain_id" in record.payload, "gap", record)
+    elif position > 1 or not _is_bound_otherwise(record, graph):
         findings.doubt("chain", "unbound", record)
 
 
-def _begins(record, graph):
-    """Whether a record can be the first, or says otherwise than by its place what it follows."""
-    if "chain_position" in record.payload:
-        return True
-    return graph.chain(record)[0] is record or bool(graph.named(record) or graph.parents(record))
-
-
-def _follows_a_name(record, graph):
-    if "previous_agent" not in record.payload or "previous_record" in record.payload:
-        return False
-    return record.get("previous_agent") not in [other.actor for other in graph.named(record)]
+def _is_bound_otherwise(record, graph):
+    """Whether a record can be the first, or says otherwise than by its place what it follows, which is not an agent that it does not name."""
+    begins = "chain_position" in record.payload or graph.chain(record)[0] is record or graph.named(record) or graph.parents(record)
+    by_record = "previous_agent" not in record.payload or "previous_record" in record.payload
+    return begins and (by_record or record.get("previous_agent") in [other.actor for other in graph.named(record)])
 
 
 def _position(record, graph, findings):
@@ -160,24 +141,22 @@ def _previous_agent(record, graph, findings):
         return
     candidates = graph.named_of_chain(record) + graph.at(record, record.get("chain_position", 0) - 1)
     if candidates and record.get("previous_agent") not in [other.actor for other in candidates]:
-        _answer(findings, "previous-agent", record)
+        _miss(findings, "chain_id" in record.payload, "previous-agent", record)
 
 
 def _next_agent(record, graph, findings):
     if "next_agent" not in record.payload:
         return
-    after = [other for other in _placed_after(record, graph) if not graph.named_of_chain(other)]
-    if record.get("next_agent") in [other.actor for other in graph.naming(record) + after]:
+    naming, after = graph.naming.get(record.digest, []), []
+    if "chain_position" in record.payload:
+        after = [other for other in graph.at(record, record.get("chain_position") + 1) if not graph.named_of_chain(other)]
+    if record.get("next_agent") in [other.actor for other in naming + after]:
         return
-    following = [other for other in graph.naming(record) if graph.is_of_chain(other, record)] + after
+    following = [other for other in naming if graph.is_of_chain(other, record)] + after
     if any(other.action not in ("human_review", "delivery") for other in following):
-        _answer(findings, "next-agent", record)
+        _miss(findings, "chain_id" in record.payload, "next-agent", record)
     else:
         findings.doubt("chain", "next-agent", record)
-
-
-def _placed_after(record, graph):
-    return graph.at(record, record.get("chain_position") + 1) if "chain_position" in record.payload else []
 
 
 def _time(record, graph, findings):
@@ -194,7 +173,7 @@ def _time(record, graph, findings):
         before = [other for other in before if other.actor == record.get("previous_agent")]
     times = [time for other in before if (time := _moment(other)) is not None]
     if times and mine < min(times):
-        _answer(findings, "time", record)
+        _miss(findings, "chain_id" in record.payload, "time", record)
 
 
 def _moment(record):
@@ -218,7 +197,7 @@ def _comes_to_a_beginning(record, graph):
         if request in seen:
             continue
         seen.add(request)
-        for other in graph.requested(request):
+        for other in graph.by_request.get(request, []):
             if not graph.parents(other):
                 return True
             rest.append(other.get("parent_request_id"))

@@ -6,7 +6,7 @@ import re
 import payload as payloads
 from canonical import Refused, check_bounds, check_values, depth, form, parse, require, without_mark
 from log import COUNTS
-from shapes import MAX_WHOLE, digest_of_value, is_digest_not_zero, is_whole, members, unbase64
+from shapes import MAX_WHOLE, digest_of_value, has, is_digest_not_zero, is_whole, members, unbase64
 
 BUNDLE = "jurat/bundle/v1"
 _MAX_TOKEN = 65_536
@@ -52,13 +52,13 @@ class Record:
     id = property(lambda self: self.payload["record_id"])
     action = property(lambda self: self.payload["action_type"])
     role = property(lambda self: payloads.role_of(self.payload))
-    actor = property(lambda self: payloads.actor_of(self.payload))
-    is_trial_act = property(lambda self: payloads.is_trial_act(self.payload))
+    actor = property(lambda self: self.payload["reviewer_id" if self.action == "human_review" else "agent_id"])
+    is_trial_act = property(lambda self: self.role in payloads.TRIAL_ROLES)
 
     def _disclosure(self, item):
         members(item, ("pointer", "salt", "value"))
         require(item["pointer"] in self.payload.get("sealed_apart", []), "a disclosure of nothing that is sealed apart")
-        payloads.check_disclosed(item["value"])
+        check_bounds(item["value"])
         return {**item, "salt": unbase64(item["salt"], 32, 32)}
 
     def get(self, name, default=None):
@@ -66,7 +66,7 @@ class Record:
 
     def named(self):
         """The digests of the records that this one names."""
-        return payloads.named_by(self.payload)
+        return {*self.get("saw", []), *([self.payload["previous_record"]] if "previous_record" in self.payload else [])}
 
     def disclosed(self, member):
         """The value of a member; (False, None) if it is withheld, or shown by no right disclosure."""
@@ -209,15 +209,10 @@ def _log(value, payload, in_bundle):
 
 
 def _timestamps(value):
-    tokens = _array(value, _timestamp, least=0)
+    require(isinstance(value, list) and all(has(item, {"kind": lambda kind: kind == "rfc3161", "token": lambda _: True}) for item in value), "no time stamps")
+    tokens = [unbase64(item["token"], most=_MAX_TOKEN) for item in value]
     require(len(set(tokens)) == len(tokens), "a token is there twice")
     return tokens
-
-
-def _timestamp(item):
-    members(item, ("kind", "token"))
-    require(item["kind"] == "rfc3161", "no such kind of time stamp")
-    return unbase64(item["token"], most=_MAX_TOKEN)
 
 
 def _array(value, read, least=1):
@@ -234,8 +229,7 @@ def _properties(source):
     found = _optional(source, "properties", _property)
     require(len(found) <= _MAX_PROPERTIES, "too many properties")
     require(len({form(statement) + proof for statement, proof in found}) == len(found), "a property is there twice")
-    size = sum(len(form(statement)) + len(proof) for statement, proof in found)
-    require(size <= _MAX_PROPERTY_BYTES, "properties are too long")
+    require(sum(len(form(statement)) + len(proof) for statement, proof in found) <= _MAX_PROPERTY_BYTES, "properties are too long")
     return found
 
 

@@ -7,8 +7,8 @@ import re
 import properties
 import recorded
 import sigma
-from canonical import Refused, check_bounds, form
-from shapes import MAX_WHOLE, has, is_content, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_uuid7, is_whole, members, require
+from canonical import check_bounds, form, require
+from shapes import MAX_WHOLE, has, is_content, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_uuid7, is_whole, members
 
 SCHEMA = "jurat/evidence/v1"
 ALGORITHMS = ("RS256", "ES256", "Ed25519", "ML-DSA-65")
@@ -20,54 +20,40 @@ _KIND = re.compile("integer|date|time|text|decimal:[1-9]")
 class Act:
     """A row of the table of action types."""
 
-    def __init__(self, role, required, filled="", optional="", apart=""):
-        self.role = role
-        self.required = set(required.split()) | set(filled.split())
-        self.optional = set(optional.split())
-        self.apart = set(apart.split())
+    def __init__(self, role, required, optional="", apart=""):
+        self.role, self.required, self.optional, self.apart = role, set(required.split()), set(optional.split()), set(apart.split())
 
 
 _OUTPUT = Act(
-    "agent",
-    "agent_id request_id timestamp model model_version prompt response parameters",
-    optional="context tools_used",
-    apart="prompt context response tools_used metadata",
+    "agent", "agent_id request_id timestamp model model_version prompt response parameters", "context tools_used", "prompt context response tools_used metadata"
 )
+_STEP = Act(
+    "agent",
+    "agent_id request_id response chain_position timestamp",
+    "model model_version prompt context parameters tools_used",
+    "prompt context response tools_used metadata",
+)
+_REVIEW = Act(
+    "reviewer",
+    "reviewer_id timestamp original_response_id approval_status",
+    "request_id context modified_response changes case",
+    "context modified_response changes metadata",
+)
+_DELIVERY = Act("agent", "agent_id response saw timestamp", "request_id context original_response_id case", "context response metadata")
 _CLERK = Act("clerk", "agent_id timestamp chain_id chain_position previous_record case response")
 _ASKED = (
-    "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record "
-    "saw case request_digest"
+    "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record saw case request_digest"
 )
-_OPERATOR = Act("operator", "agent_id timestamp response")
-
 _OBSERVED = Act(
     "recorder",
     "agent_id request_id timestamp observed",
-    optional="model model_version prompt context response parameters tools_used request_body response_body",
-    apart="prompt context response tools_used request_body response_body metadata",
+    "model model_version prompt context response parameters tools_used request_body response_body",
+    "prompt context response tools_used request_body response_body metadata",
 )
-
 ACTS = {
-    "chain_step": Act(
-        "agent",
-        "agent_id request_id response chain_position",
-        filled="timestamp",
-        optional="model model_version prompt context parameters tools_used",
-        apart="prompt context response tools_used metadata",
-    ),
-    "human_review": Act(
-        "reviewer",
-        "reviewer_id timestamp original_response_id approval_status",
-        optional="request_id context modified_response changes case",
-        apart="context modified_response changes metadata",
-    ),
-    "delivery": Act(
-        "agent",
-        "agent_id response saw",
-        filled="timestamp",
-        optional="request_id context original_response_id case",
-        apart="context response metadata",
-    ),
+    "chain_step": _STEP,
+    "human_review": _REVIEW,
+    "delivery": _DELIVERY,
     "submission": Act("submitter", "agent_id timestamp chain_id chain_position case response", apart="response"),
     "judge_opinion": Act("judge", _ASKED),
     "recorder_event": Act("recorder", "agent_id timestamp response"),
@@ -75,32 +61,16 @@ ACTS = {
 ACTS |= dict.fromkeys("model_output recommendation proposal instruction api_call tool_plan message".split(), _OUTPUT)
 ACTS |= dict.fromkeys("phase_opening absence consensus_check final_judgment trial_closing".split(), _CLERK)
 ACTS |= dict.fromkeys(("evaluation", "statement"), Act("juror", _ASKED))
-ACTS |= dict.fromkeys("late_stamp checkpoint_stamp key_event erasure access_event trial_event expiry".split(), _OPERATOR)
+ACTS |= dict.fromkeys("late_stamp checkpoint_stamp key_event erasure access_event trial_event expiry".split(), Act("operator", "agent_id timestamp response"))
 ACTS |= dict.fromkeys("observed_call observed_tool observed_message observed_span".split(), _OBSERVED)
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}
-_EVERYWHERE = set(
-    "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata sealed_apart provable".split()
-)
+_EVERYWHERE = set("chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata sealed_apart provable".split())
 
 
 def role_of(payload):
     """The role whose keys sign such an act."""
     return ACTS[payload["action_type"]].role
-
-
-def is_trial_act(payload):
-    return role_of(payload) in TRIAL_ROLES
-
-
-def actor_of(payload):
-    """Who acted."""
-    return payload["reviewer_id" if payload["action_type"] == "human_review" else "agent_id"]
-
-
-def named_by(payload):
-    """The digests by which a payload names others: those in saw, and previous_record."""
-    return set(payload.get("saw", [])) | ({payload["previous_record"]} if "previous_record" in payload else set())
 
 
 def check(payload):
@@ -112,30 +82,26 @@ def check(payload):
     act = ACTS[action]
     members(payload, _ALWAYS | act.required, _EVERYWHERE | act.optional)
     for name, value in payload.items():
-        require(_FORMS[name](value), f"{name} is not what it must be")
+        require(FORMS[name](value), f"{name} is not what it must be")
     apart = _check_apart(payload, act)
     _check_beyond_members(payload, act, apart)
 
 
 def _check_beyond_members(payload, act, apart):
     """The rules that go beyond single members."""
-    chain = payload.get("chain_id", "")
-    if chain.startswith("trial-"):
-        allowed = act.role in TRIAL_ROLES or payload["action_type"] in ("human_review", "delivery")
-        require(allowed, "the chain is that of a trial")
-    if chain.startswith("operator-"):
-        require(act.role == "operator", "the chain is the operator's")
-    if payload.get("approval_status") == "approved_with_modifications":
-        require("modified_response" in payload, "modified_response is missing")
+    chain, of_trial = payload.get("chain_id", ""), act.role in TRIAL_ROLES or payload["action_type"] in ("human_review", "delivery")
+    require(not chain.startswith("trial-") or of_trial, "the chain is that of a trial")
+    require(not chain.startswith("operator-") or act.role == "operator", "the chain is the operator's")
+    modified = payload.get("approval_status") == "approved_with_modifications"
+    require(not modified or "modified_response" in payload, "modified_response is missing")
     if "observed" in payload:
         told = payload["observed"]["vantage"] == "telemetry"
         require(told == (payload["action_type"] == "observed_span"), "the vantage does not fit the act")
         require(("side" in payload["observed"]) == (payload["action_type"] == "observed_message"), "the side does not fit the act")
     an_object = act.role in TRIAL_ROLES + ("operator",) or payload["action_type"] == "recorder_event"
-    if an_object and "/response" not in apart:
-        require(isinstance(payload["response"], dict), "response must be an object")
-    if "tools_used" in payload and "/tools_used" not in apart:
-        require(isinstance(payload["tools_used"], list), "tools_used must be an array")
+    require(not an_object or "/response" in apart or isinstance(payload["response"], dict), "response must be an object")
+    is_array = "/tools_used" in apart or isinstance(payload.get("tools_used", []), list)
+    require(is_array, "tools_used must be an array")
 
 
 def _check_apart(payload, act):
@@ -164,9 +130,8 @@ def _at(payload, act, pointer):
 
 def _is_second(item):
     """Whether it is a second commitment, with what it is of."""
-    if not has(item, dict.fromkeys(("commitment", "kind", "pointer"), lambda text: isinstance(text, str))):
-        return False
-    return bool(_KIND.fullmatch(item["kind"])) and properties.is_commitment(item["commitment"])
+    strings = dict.fromkeys(("commitment", "kind", "pointer"), lambda text: isinstance(text, str))
+    return has(item, strings) and bool(_KIND.fullmatch(item["kind"])) and properties.is_commitment(item["commitment"])
 
 
 def _is_signers(value):
@@ -178,7 +143,7 @@ def _is_object(value):
     return isinstance(value, dict)
 
 
-_FORMS = {
+FORMS = {
     "schema": lambda value: value == SCHEMA,
     "record_id": is_uuid7,
     "action_type": lambda value: True,
@@ -196,18 +161,10 @@ _FORMS = {
     "request_body": recorded.is_body,
     "response_body": recorded.is_body,
 }
-_FORMS |= dict.fromkeys(
-    "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id "
-    "original_response_id".split(),
-    is_name,
-)
-_FORMS |= dict.fromkeys("prompt context response modified_response changes".split(), is_content)
-_FORMS |= dict.fromkeys("previous_record case request_digest".split(), is_digest_not_zero)
-
-
-def is_member(name, value):
-    """Whether a member of a payload may have this value."""
-    return _FORMS[name](value)
+_NAMES = "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id original_response_id"
+FORMS |= dict.fromkeys(_NAMES.split(), is_name)
+FORMS |= dict.fromkeys("prompt context response modified_response changes".split(), is_content)
+FORMS |= dict.fromkeys("previous_record case request_digest".split(), is_digest_not_zero)
 
 
 def commitment(pointer, salt, value):
@@ -231,11 +188,3 @@ def opens_second(payload, disclosure):
                 return False
             return "p256:" + sigma.written(given).hex() == item["commitment"]
     return True
-
-
-def check_disclosed(value):
-    """Refuses a disclosed value that has no bounds; what kind of value it is is asked of no disclosure."""
-    try:
-        check_bounds(value)
-    except Refused as err:
-        raise Refused(f"the value of a disclosure: {err}") from err

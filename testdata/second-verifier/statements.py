@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+import urllib.parse
 from collections import namedtuple
 
 import certificates
@@ -9,8 +10,7 @@ import der
 import files
 import keys
 import report
-from canonical import Refused
-from shapes import require
+from canonical import Refused, require, tried
 
 _MAX_DEPTH, _MAX_VALUES, _MAX_FILE = 16, 10_000, 64 << 20
 ALGORITHMS = {-7: "ES256", -8: "Ed25519"}
@@ -97,12 +97,10 @@ def decode(data):
 
 
 def _head(major, number):
-    for width, info in ((0, None), (1, 24), (2, 25), (4, 26), (8, 27)):
-        if width == 0 and number < 24:
-            return bytes([major << 5 | number])
-        if width and number < 1 << 8 * width:
-            return bytes([major << 5 | info]) + number.to_bytes(width, "big")
-    raise Refused("CBOR: too large")
+    if number < 24:
+        return bytes([major << 5 | number])
+    size = next(size for size in range(4) if number < 1 << (8 << size))
+    return bytes([major << 5 | 24 + size]) + number.to_bytes(1 << size, "big")
 
 
 def _signed(header, payload):
@@ -142,18 +140,11 @@ class Sign1:
         self._critical()
         require(_ALG in self.protected, "no algorithm")
         named = self.protected[_ALG]
-        if isinstance(named, bool) or not isinstance(named, int) or named not in ALGORITHMS:
-            raise Unsupported("another algorithm")
-        if ALGORITHMS[named] != algorithm:
-            raise Wrong("another kind of key")
-        signature = self.signature
-        if algorithm == "ES256":
-            if len(signature) != 64:
-                raise Wrong("a signature of another length")
-            signature = _in_der(signature)
-        signed = _signed(self.header, payload)
-        if not keys.is_valid(algorithm, spki, signed, signature):
-            raise Wrong("the signature is not the key's")
+        require(type(named) is int and named in ALGORITHMS, "another algorithm", Unsupported)
+        require(ALGORITHMS[named] == algorithm, "another kind of key", Wrong)
+        require(algorithm != "ES256" or len(self.signature) == 64, "a signature of another length", Wrong)
+        signature = _in_der(self.signature) if algorithm == "ES256" else self.signature
+        require(keys.is_valid(algorithm, spki, _signed(self.header, payload), signature), "the signature is not the key's", Wrong)
 
     def _critical(self):
         if _CRIT not in self.protected:
@@ -162,8 +153,7 @@ class Sign1:
         require(isinstance(names, list) and names, "crit that is no list")
         for name in names:
             require(isinstance(name, (int, str)) and not isinstance(name, bool) and name in self.protected, "crit names what is not there")
-            if name not in _UNDERSTOOD:
-                raise Unsupported("a critical parameter that is not known")
+            require(name in _UNDERSTOOD, "a critical parameter that is not known", Unsupported)
 
 
 def _in_der(raw):
@@ -183,15 +173,6 @@ _SENTENCES = (
     "signatures, in the unprotected header parameter -70002: each was made over this payload, and is no COSE signature. A receipt of the log is about the "
     "record's entry in the log, which is beside its proof in the parameter -70003, and not about this statement."
 )
-_PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~$&+:=@"
-
-
-def is_statement(data):
-    return data.startswith(b"\xd2\x84")
-
-
-def issuer_of(role, name):
-    return f"urn:jurat:{role}:" + "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in name.encode("utf-8"))
 
 
 class NoRecord(Exception):
@@ -218,12 +199,8 @@ class Statement:
             return None, False
         if isinstance(value, list) and 2 <= len(value) <= _MAX_CERTIFICATES:
             value = value[0]
-        if not isinstance(value, bytes):
-            return None, True
-        try:
-            return certificates.Certificate(value), False
-        except Refused:
-            return None, True
+        named = tried(certificates.Certificate, value) if isinstance(value, bytes) else None
+        return named, named is None
 
     def against_certificate(self, spki):
         """The rule that the certificate of the protected header breaks, if a key signed; None: it breaks none."""
@@ -311,7 +288,7 @@ def check_own(statement, record, trust, findings):
     rule = statement.against_certificate(key.spki)
     if rule:
         (findings.refute if rule == "signature" else findings.doubt)("envelope", rule)
-    if statement.issuer != issuer_of(key.role, key.name):
+    if statement.issuer != f"urn:jurat:{key.role}:{urllib.parse.quote(key.name, safe='$&+:=@')}":
         findings.refute("envelope", "actor")
     elif key.role != "operator" and (key.role, key.name) != (record.role, record.actor):
         findings.refute("envelope", "actor")

@@ -99,7 +99,7 @@ def _act(vector, *_):
 
 
 def _observed(vector, *_):
-    return _refusal(vector["name"], payload.is_member(vector["member"], parse(vector["value"].encode())), vector)
+    return _refusal(vector["name"], payload.FORMS[vector["member"]](parse(vector["value"].encode())), vector)
 
 
 def _bundle(vector, manifest, folder):

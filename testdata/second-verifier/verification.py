@@ -72,7 +72,7 @@ def verify(data, trust, reader):
     note = log.mended_note(data)
     if log.is_checkpoint(note):
         return _mended(note != data, _verify_checkpoint(note.decode("utf-8"), trust, reader))
-    if statements.is_statement(data):
+    if data.startswith(b"\xd2\x84"):
         return _verify_statement(data, trust, reader)
     try:
         opened = files.open_file(data)
