@@ -10,12 +10,7 @@ GUARANTEES = (
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
 _UNCOUNTED = ("non_repudiation", "configuration", "vantage", "qualified", "property")
-DOES_NOT_PROVE = [
-    "that what was said is correct",
-    "that anybody is responsible in law",
-    "that it is safe",
-    "that it should be carried out",
-]
+DOES_NOT_PROVE = ["that what was said is correct", "that anybody is responsible in law", "that it is safe", "that it should be carried out"]
 
 
 def worst(statuses):
@@ -34,25 +29,21 @@ class Findings:
     def ask(self, *guarantees):
         self.asked |= set(guarantees)
 
-    def add(self, guarantee, status, rule, record=None, reason=""):
-        finding = {"guarantee": guarantee, "status": status, "rule": rule}
-        if record is not None:
-            finding["record"] = record.id
-        self.details.append({**finding, "reason": reason})
+    def add(self, guarantees, status, rule, record=None, reason=""):
+        """Notes what was found against a guarantee, or each of several."""
+        of = {} if record is None else {"record": record.id}
+        for guarantee in (guarantees,) if isinstance(guarantees, str) else guarantees:
+            self.details.append({"guarantee": guarantee, "status": status, "rule": rule, **of, "reason": reason})
 
-    def refute(self, guarantee, rule, record=None, reason=""):
-        self.add(guarantee, REFUTED, rule, record, reason)
+    def refute(self, guarantees, rule, record=None, reason=""):
+        self.add(guarantees, REFUTED, rule, record, reason)
 
-    def doubt(self, guarantee, rule, record=None, reason=""):
-        self.add(guarantee, NOT_PROVED, rule, record, reason)
+    def doubt(self, guarantees, rule, record=None, reason=""):
+        self.add(guarantees, NOT_PROVED, rule, record, reason)
 
     def against(self, *guarantees):
         """Whether anything was found against any of them."""
         return any(finding["guarantee"] in guarantees for finding in self.details)
-
-    def is_refuted(self, guarantee):
-        """Whether something was found that refutes it."""
-        return any(item["guarantee"] == guarantee and item["status"] == REFUTED for item in self.details)
 
     def of(self, guarantee, record):
         """The worst that was found of one record."""
@@ -81,16 +72,19 @@ class Findings:
     def outcome(self, answers, need=None, expressly=()):
         if any(answer["status"] == REFUTED for answer in answers):
             return REFUTED
-        counts = lambda guarantee: guarantee in expressly or (need.counts(self.kind, guarantee, counts_by_default(self.kind, guarantee)) if need else counts_by_default(self.kind, guarantee))
         if any(guarantee not in self.asked for guarantee in (*(need.require if need else ()), *expressly)):
             return NOT_PROVED
-        return worst(answer["status"] for answer in answers if counts(answer["guarantee"]))
+        counting = {guarantee for guarantee in self.asked if counts_by_default(self.kind, guarantee)}
+        if need:
+            counting = {guarantee for guarantee in self.asked if need.counts(self.kind, guarantee, guarantee in counting)}
+        return worst(answer["status"] for answer in answers if answer["guarantee"] in counting | set(expressly))
 
     def report(self, trust, reader=None, rate=None):
         """The report. rate says what the proof rests on; without it nothing is said of that, as of several files together."""
         answers = [self.answer(guarantee) for guarantee in GUARANTEES if guarantee in self.asked]
         need = reader and reader.need
-        report = _report(self.kind, self.records, trust, self.outcome(answers, need, reader.expressly(self.kind) if reader else ()), answers, self.details, self.times)
+        outcome = self.outcome(answers, need, reader.expressly(self.kind) if reader else ())
+        report = _report(self.kind, self.records, trust, outcome, answers, self.details, self.times)
         if need and (stated := need.stated()):
             report["demanded"] = stated
         if rate:
@@ -112,7 +106,8 @@ def is_open_alone(report):
         return False
     required = set(report.get("demanded", {}).get("guarantees", ()))
     answers = {item["guarantee"]: item["status"] for item in report["guarantees"]}
-    still_open = {guarantee for guarantee in required | set(answers) if answers.get(guarantee) != PROVED and (guarantee in required or guarantee not in _UNCOUNTED)}
+    counting = required | (set(answers) - set(_UNCOUNTED))
+    still_open = {guarantee for guarantee in counting if answers.get(guarantee) != PROVED}
     return report["outcome"] == NOT_PROVED and still_open <= {"chain", "human_review", "given_on"}
 
 

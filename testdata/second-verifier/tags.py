@@ -2,6 +2,7 @@
 
 import log
 from payload import ACTS
+from report import REFUTED
 
 
 def actor_tag(record):
@@ -11,7 +12,7 @@ def actor_tag(record):
 
 def check(opened, findings):
     """Holds the log's counts against the records of a file, unless their places are refuted."""
-    if findings.log is None or findings.is_refuted("order"):
+    if findings.log is None or any((item["guarantee"], item["status"]) == ("order", REFUTED) for item in findings.details):
         return
     placed = sorted((record for record in opened.records if record.log), key=lambda record: int(record.log["index"]))
     followed = _Followed(opened.records, findings)

@@ -9,23 +9,13 @@ import bodies
 import configuration
 import judgment
 import report
-from canonical import form, Refused
+from canonical import form
 from shapes import digest_of_value, is_text
 
 RULES, REQUEST = "jurat/trial/v3", "jurat/request/v1"
-_GUARANTEE = {
-    "sequence": "completeness",
-    "previous": "completeness",
-    "position": "completeness",
-    "completion": "completeness",
-    "simultaneity": "simultaneity",
-    "request": "simultaneity",
-    "settings": "verdict",
-    "answer": "verdict",
-    "levels": "verdict",
-    "consensus": "verdict",
-    "verdict": "verdict",
-}
+_GUARANTEE = dict.fromkeys(("sequence", "previous", "position", "completion"), "completeness")
+_GUARANTEE |= dict.fromkeys(("simultaneity", "request"), "simultaneity")
+_GUARANTEE |= dict.fromkeys(("settings", "answer", "levels", "consensus", "verdict"), "verdict")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _ANSWERS = {"initial": "evaluation", "repetition": "evaluation", "discussion": "statement", "judging": "judge_opinion"}
 _CLERKS = ("phase_opening", "absence", "consensus_check", "final_judgment", "trial_closing")
@@ -60,40 +50,29 @@ def check(records, findings):
 
 def _doubt_the_rest(rule, findings):
     """What nothing was found against is not proved."""
-    for guarantee in report.TRIAL:
-        if not findings.against(guarantee):
-            findings.doubt(guarantee, rule)
+    findings.doubt([guarantee for guarantee in report.TRIAL if not findings.against(guarantee)], rule)
 
 
 def unreadable(records):
     """The acts whose bodies cannot be read."""
-    return [record for record in records if record.is_trial_act and _why_unreadable(record)]
-
-
-def _why_unreadable(act):
-    try:
-        bodies.check_body(act)
-    except Refused as err:
-        return str(err) or "no body"
-    return None
+    return [record for record in records if record.is_trial_act and not bodies.can_be_read(record)]
 
 
 def _check_bodies(acts, findings):
     """Step 1: whether every body can be read."""
-    for act in acts:
-        if reason := _why_unreadable(act):
-            findings.refute("completeness", "body", act, reason)
-    if findings.has("completeness", "body"):
+    unread = unreadable(acts)
+    for act in unread:
+        findings.refute("completeness", "body", act)
+    if unread:
         _doubt_the_rest("body", findings)
-    return not findings.has("completeness", "body")
+    return not unread
 
 
 def _check_unity(acts, findings):
     """Steps 2 and 3: one submission first, one chain, one case, one clerk, and the case is the submission's."""
-    first = acts[0]
+    first, clerk = acts[0], next((act.actor for act in acts if act.action in _CLERKS), None)
     if first.action != "submission":
         findings.refute("completeness", "submission", first)
-    clerk = next((act.actor for act in acts if act.action in _CLERKS), None)
     for act in acts:
         if (act.get("chain_id"), act.get("case")) != (first.get("chain_id"), first.get("case")):
             findings.refute("completeness", "one-trial", act)
@@ -175,7 +154,7 @@ class Course:
             self._take_submission(act)
         elif self._judgment is not None:
             self._take_closing(act)
-        elif not self._in_session():
+        elif not self._sessions or self._last_check is not None and self._last_check[1] is self._sessions[-1]:
             self._take_opening(act)
         elif self._sessions[-1].waiting():
             self._take_answer(act)
@@ -183,9 +162,6 @@ class Course:
             self._take_outcome(act)
         self._seen.add(act.digest)
         self._positions[act.digest] = act.get("chain_position")
-
-    def _in_session(self):
-        return bool(self._sessions) and (self._last_check is None or self._last_check[1] is not self._sessions[-1])
 
     def _check_links(self, act, previous, saw):
         """Rules previous, simultaneity and position, in this order."""
@@ -212,7 +188,8 @@ class Course:
             self._check_links(act, self._submission, [self._submission])
         else:
             self._check_links(act, self._last_check[0], [])
-        must(form(body["requests"]) == form(self._requests(phase, round_number)), "request", "other requests")
+        requests = [{"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)} for seat in self._asked(phase)]
+        must(form(body["requests"]) == form(requests), "request", "other requests")
         must(body["rules"] == RULES, "settings", "unknown rules")
         must(form(body["settings"]) == form(self._settings), "settings", "other settings than before")
         self._sessions.append(Session(act, self._asked(phase), self._seen_by_answers(phase)))
@@ -231,7 +208,9 @@ class Course:
         reached = body["consensusCheck"]["consensusReached"]
         again = self._settings["collaborative"] and not reached and not self._ceiling
         again = again and body["roundNumber"] < self._settings["maxRounds"]
-        again = again and self._possible_votes() >= 2 and not self._is_pointless()
+        counted = (self._before or self._votes()).standing.values()  # too few before the discussion make it pointless
+        again = again and not (judgment.counts_before(self._settings) and sum(map(judgment.is_valid_vote, counted)) < 2)
+        again = again and self._possible_votes() >= 2
         return ("discussion", body["roundNumber"] + 1) if again else ("judging", 0)
 
     def _possible_votes(self):
@@ -242,11 +221,6 @@ class Course:
         failed = {juror for juror, act in last.items() if act.action == "absence" and act.payload["response"]["reason"] == "failed"}
         valid = {juror for juror, evaluation in self._standing.items() if judgment.is_valid_vote(evaluation)}
         return len({seat["jurorId"] for seat in self._settings["seats"]} - (failed - valid))
-
-    def _is_pointless(self):
-        """Whether the method counts the votes before the discussion, and they are too few."""
-        votes = self._before or self._votes()
-        return judgment.counts_before(self._settings) and sum(map(judgment.is_valid_vote, votes.standing.values())) < 2
 
     def _disputed(self):
         """The seats that are asked again: models with a valid vote in phase 1 that is not the majority's."""
@@ -259,9 +233,6 @@ class Course:
         models = {seat["jurorId"]: seat for seat in self._settings["seats"] if seat["provider"] != "offline"}
         valid = [juror for juror in models if judgment.is_valid_vote(votes.get(juror))]
         return [models[juror] for juror in valid if votes[juror]["position"] != check["majorityPosition"]]
-
-    def _requests(self, phase, round_number):
-        return [{"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)} for seat in self._asked(phase)]
 
     def _asked(self, phase):
         if phase == "initial" and "judgeReads" in self._settings:
@@ -307,7 +278,7 @@ class Course:
         juror = body["jurorId"] if act.action == "absence" else act.actor
         must(juror in session.waiting(), "sequence", "nobody waits for an answer from there")
         seat = session.seats[juror]
-        expected = "judge_opinion" if self._is_judge(seat) else _ANSWERS[session.phase]
+        expected = "judge_opinion" if seat is self._settings.get("judge") else _ANSWERS[session.phase]
         must(act.action in ("absence", expected), "sequence", "no answer")
         must(self._is_valid(act, seat), "answer", "an answer that is not valid")
         if act.action != "absence":
@@ -336,9 +307,6 @@ class Course:
         model = act.payload.get("model", "")
         return model not in ("", "unreported") and seat.get("model", "") != "" and not configuration.is_of_seat(model, seat["model"])
 
-    def _is_judge(self, seat):
-        return seat is self._settings.get("judge")
-
     def _check_demands(self, act, seat, session):
         """What an opinion must have beside what every opinion has: levels that its scores follow from, and work."""
         body = act.payload["response"]
@@ -355,7 +323,7 @@ class Course:
         """Whether an answer can be that of this seat now, whatever it says of its place in the trial."""
         body, rubric, juror = act.payload["response"], self._settings["rubric"], seat["jurorId"]
         standing = self._standing.get(juror)
-        kept = self._is_judge(seat) or standing is not None or juror in self._abstains
+        kept = seat is self._settings.get("judge") or standing is not None or juror in self._abstains
         if act.action == "absence":
             return body["reason"] in bodies.REASONS and (body["reason"] != "blocked" or kept)
         evaluation = body["updatedEvaluation"] if act.action == "statement" else body

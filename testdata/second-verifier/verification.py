@@ -26,6 +26,7 @@ from shapes import moment
 
 _ANY_MORE = Fraction(1, 10**9)  # of a moment that is the last, as records count time
 _ALWAYS = ("content", "authentication", "non_repudiation", "time", "order")
+_SIGNED = ("content", "authentication", "non_repudiation")
 _SKEW = 5 * 60
 
 
@@ -102,7 +103,8 @@ def _verify_statement(data, trust, reader):
 
 def _verify_opened(opened, trust, reader, statement=None):
     """The report on records; they may have come in a statement."""
-    _check_supported(trust)
+    if any(authority.revocation == "crl" for authority in trust.authorities):
+        raise keys.Unsupported("authorities whose certificates may be revoked")
     findings = report.Findings(opened.kind, _ALWAYS)
     if statement is not None:
         findings.ask("envelope")
@@ -112,8 +114,7 @@ def _verify_opened(opened, trust, reader, statement=None):
     if needs_qualified or any(authority.services for authority in trust.authorities):
         findings.ask("qualified")
     if not opened.records:
-        for guarantee in sorted(findings.asked):
-            findings.doubt(guarantee, "empty")
+        findings.doubt(sorted(findings.asked), "empty")
     findings.records = len(opened.records)
     clock = stamps.Clock(trust, reader.at)
     anchors = _anchors(opened, trust, clock, findings)
@@ -145,11 +146,16 @@ def _verify_opened(opened, trust, reader, statement=None):
 
 def _check_mutual(opened, findings):
     """What the records say of each other."""
-    if opened.is_bundle:
-        _check_causality(opened.records, findings)
+    by_digest = {record.digest: record for record in opened.records}
+    for record in opened.records if opened.is_bundle else ():
+        for digest in dict.fromkeys([record.get("previous_record"), *record.get("saw", [])]):
+            if other := by_digest.get(digest):
+                _check_pair(record, other, findings)
     tags.check(opened, findings)
-    if opened.kind == "trial":
-        (trials.check if opened.is_bundle else _check_single)(opened.records, findings)
+    if opened.kind == "trial" and opened.is_bundle:
+        trials.check(opened.records, findings)
+    elif opened.kind == "trial":  # a record file with one act of a trial shows nothing of the trial
+        findings.doubt(report.TRIAL, "one-act")
     configuration.check(opened.records, trials.unreadable(opened.records), findings)
     chains.check(opened, findings)
     reviews.check(opened, findings)
@@ -158,12 +164,6 @@ def _check_mutual(opened, findings):
 def _mended(mended, found):
     """The report, which says so if the file was not in its one form."""
     return found | ({"mended": True} if mended else {})
-
-
-def _check_supported(trust):
-    """Refuses to answer where the answer rests on what this verifier does not know."""
-    if any(authority.revocation == "crl" for authority in trust.authorities):
-        raise keys.Unsupported("authorities whose certificates may be revoked")
 
 
 def _verify_checkpoint(note, trust, reader):
@@ -185,11 +185,8 @@ def _check_record(record, trust, before, times, judge, findings):
         if party and not any(item["guarantee"] in ("content", "authentication") for item in findings.details[known:]):
             findings.parties.add(party)
     for disclosure in record.disclosures:
-        if not payloads.opens(record.payload, disclosure):
-            findings.refute("content", "disclosure", record, disclosure["pointer"])
-            break
-        if not payloads.opens_second(record.payload, disclosure):
-            findings.refute("content", "provable", record, disclosure["pointer"])
+        if not (opens := payloads.opens(record.payload, disclosure)) or not payloads.opens_second(record.payload, disclosure):
+            findings.refute("content", "provable" if opens else "disclosure", record, disclosure["pointer"])
             break
 
 
@@ -226,12 +223,10 @@ def _proofs(record, anchors, clock, findings):
 
 def _anchors(opened, trust, clock, findings):
     """The stamped checkpoints. If one of their tokens is refuted, no time of any record is proved."""
-    checkpoint = None
-    if opened.checkpoint is not None:
-        try:
-            checkpoint = log.open_checkpoint(opened.checkpoint, trust.logs)
-        except (log.Unsigned, Refused):
-            checkpoint = None
+    try:
+        checkpoint = opened.checkpoint and log.open_checkpoint(opened.checkpoint, trust.logs)
+    except (log.Unsigned, Refused):
+        checkpoint = None
     with clock.effort.part():
         anchors = stamps.Anchors(opened, checkpoint, trust, clock)
     for reason in anchors.forged:
@@ -241,20 +236,19 @@ def _anchors(opened, trust, clock, findings):
 
 def _check_signature(record, signer, signature, trust, times, judge, findings):
     key = trust.keys.get(signer["key_id"])
-    signed = ("content", "authentication", "non_repudiation")
     if key is None:
         return _check_certified(record, signer, signature, times, judge, findings)
     if key.algorithm != signer["alg"] or not keys.is_valid(key.algorithm, key.spki, record.message, signature):
-        for guarantee in signed:
-            findings.refute(guarantee, "signature", record, signer["key_id"])
+        findings.refute(_SIGNED, "signature", record, signer["key_id"])
         return None
     if (key.role, key.name) != (record.role, record.actor):
         findings.refute("authentication", "actor", record)
-    else:
-        _check_validity(record, key, times, findings)
+    elif times.earliest is not None and key.not_before is not None and times.earliest < key.not_before:
+        findings.refute("authentication", "validity", record)
+    elif key.not_after is not None and not times.within(key.not_after, findings, "authentication"):
+        findings.doubt("authentication", "validity", record)
     if key.revoked is not None and (times.independent is None or times.independent >= key.revoked):
-        findings.doubt("authentication", "revoked", record)
-        findings.doubt("non_repudiation", "revoked", record)
+        findings.doubt(_SIGNED[1:], "revoked", record)
     _check_second(record, key, times, findings)
     if key.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
@@ -264,33 +258,22 @@ def _check_signature(record, signer, signature, trust, times, judge, findings):
 def _check_certified(record, signer, signature, times, judge, findings):
     """A signature with a key that the trust file does not list, but for which a CA may vouch."""
     given = vouching.Given(record, signer)
-    signed = ("content", "authentication", "non_repudiation")
     rule, ca = "certificate", None
     if not given.is_refused and not given.signers:
         rule = "unknown-key"
     elif not given.is_refused:
         if given.algorithm != signer["alg"] or not keys.is_valid(given.algorithm, given.spki, record.message, signature):
-            for guarantee in signed:
-                findings.refute(guarantee, "signature", record, signer["key_id"])
+            findings.refute(_SIGNED, "signature", record, signer["key_id"])
             return None
         rule, ca = judge.answer(record, given, times, findings)
     if rule in ("unknown-key", "certificate", "effort"):
-        for guarantee in signed:
-            findings.doubt(guarantee, rule, record, signer["key_id"])
+        findings.doubt(_SIGNED, rule, record, signer["key_id"])
         return None
     if rule is not None:
-        for guarantee in signed[1:]:
-            (findings.refute if rule == "actor" else findings.doubt)(guarantee, rule, record, signer["key_id"])
+        (findings.refute if rule == "actor" else findings.doubt)(_SIGNED[1:], rule, record, signer["key_id"])
     if ca.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
     return record.role, ca.custody, "cas"
-
-
-def _check_validity(record, key, times, findings):
-    if times.earliest is not None and key.not_before is not None and times.earliest < key.not_before:
-        findings.refute("authentication", "validity", record)
-    elif key.not_after is not None and not times.within(key.not_after, findings, "authentication"):
-        findings.doubt("authentication", "validity", record)
 
 
 def _check_second(record, key, times, findings):
@@ -301,11 +284,9 @@ def _check_second(record, key, times, findings):
     if key.with_from is not None and times.before(key.with_from, findings, "authentication"):
         return
     if key.with_from is None or (times.earliest is not None and times.earliest >= key.with_from):
-        findings.refute("authentication", "second-signature", record)
-        findings.refute("non_repudiation", "second-signature", record)
+        findings.refute(_SIGNED[1:], "second-signature", record)
     else:
-        findings.doubt("authentication", "second-signature", record)
-        findings.doubt("non_repudiation", "second-signature", record)
+        findings.doubt(_SIGNED[1:], "second-signature", record)
 
 
 def _check_order(opened, trust, at, findings, anchors=None):
@@ -344,14 +325,6 @@ def _check_witnesses(note, trust, at, findings):
         findings.refute("order", "cosignature", reason=str(err))
 
 
-def _check_causality(records, findings):
-    by_digest = {record.digest: record for record in records}
-    for record in records:
-        for digest in dict.fromkeys([record.get("previous_record"), *record.get("saw", [])]):
-            if other := by_digest.get(digest):
-                _check_pair(record, other, findings)
-
-
 def _check_pair(record, other, findings):
     """A record and one that it names."""
     if record.log and other.log and other.log["index"] >= record.log["index"]:
@@ -359,12 +332,6 @@ def _check_pair(record, other, findings):
     if record.is_trial_act and "timestamp" in other.payload:
         if moment(record.payload["timestamp"]) < moment(other.payload["timestamp"]):
             findings.refute("order", "claimed-time", record)
-
-
-def _check_single(_, findings):
-    """A record file with one act of a trial shows nothing of the trial."""
-    for guarantee in report.TRIAL:
-        findings.doubt(guarantee, "one-act")
 
 
 _LINKS_OF_RECORD = 64
@@ -386,6 +353,5 @@ def _doubt_volume(records, findings):
         findings.ask("chain")
     if any(record.action in ("human_review", "delivery") for record in records):
         findings.ask("human_review")
-    for guarantee in ("configuration", "order", "chain", "human_review", *report.TRIAL):
-        if guarantee in findings.asked:
-            findings.doubt(guarantee, "volume")
+    resting = ("configuration", "order", "chain", "human_review", *report.TRIAL)
+    findings.doubt([guarantee for guarantee in resting if guarantee in findings.asked], "volume")
