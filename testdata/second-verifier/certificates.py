@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 import der
 import keys
-from canonical import Refused, require
-from shapes import digest_of
+from canonical import Refused, require, tried
 
 EKU_TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 _KEY_USAGE, _EXTENDED_KEY_USAGE, _SUBJECT_KEY_ID = "2.5.29.15", "2.5.29.37", "2.5.29.14"
 _BASIC_CONSTRAINTS, _SUBJECT_ALT_NAME = "2.5.29.19", "2.5.29.17"
-_NAME_CONSTRAINTS, _LEAST_RSA = "2.5.29.30", 2048
+_ACCESS = "1.3.6.1.5.5.7.1.1"
+_NAME_CONSTRAINTS = "2.5.29.30"
 _CHECKED = (0x81, 0x82, 0xA4, 0x86, 0x87)  # addresses, hosts, directory names, URIs, network addresses
 _URI = 0x86
 _UTC_TIME = 0x17
@@ -65,8 +65,9 @@ class Certificate:
         if name == _RSA:
             require(parameters and parameters.encoding == b"\x05\x00", "an RSA key with parameters")
             numbers = der.Reader(der.first(key).expect(der.SEQUENCE).content)
-            self._numbers = numbers.next().integer(), numbers.next().integer()
-            require(self._numbers[0] > 0 and 0 < self._numbers[1] < 2**63, "no RSA key")
+            modulus, self.rsa_exponent = numbers.next().integer(), numbers.next().integer()
+            require(modulus > 0 and 0 < self.rsa_exponent < 2**63, "no RSA key")
+            self.rsa_bits = modulus.bit_length()
         elif name == _EC:
             curve = parameters.name() if parameters else None
             require(curve in _CURVES and len(key) == 1 + 2 * _CURVES[curve] and key[0] == 4, "no point of a curve")
@@ -74,7 +75,7 @@ class Certificate:
             require(keys.is_key(self._plain), "a point that is not on its curve")
         elif name == _ED25519:
             require(parameters is None and len(key) == 32, "no Ed25519 key")
-        self._key_algorithm = name, curve
+        self.key_algorithm = name, curve  # object identifiers; None: it has no curve
 
     def as_root(self):
         """It as openssl can read it: without what follows a last known member, and without a name of its issuer."""
@@ -92,10 +93,6 @@ class Certificate:
         """Whether it had begun and not ended at a time, in seconds."""
         return self.not_before <= time <= self.not_after
 
-    def key_id(self):
-        """The digest of the key, by which the format names it."""
-        return digest_of(self.spki)
-
     def extension(self, name):
         """The value of an extension; None if it is not there."""
         return self._extensions.get(name, (False, None))[1]
@@ -112,13 +109,10 @@ class Certificate:
 
     def is_usable(self):
         """Whether a path may lead through it or end at it: not with a short RSA key, nor with name constraints that are not checked."""
-        if self.key_algorithm()[0] == _RSA and self.rsa_bits() < _LEAST_RSA:
+        if self.key_algorithm[0] == _RSA and self.rsa_bits < 2048:
             return False
         value = self.extension(_NAME_CONSTRAINTS)
-        try:
-            return value is None or _are_checked(der.read(value))
-        except Refused:
-            return False
+        return value is None or bool(tried(lambda: _are_checked(der.read(value))))
 
     def access_methods(self, name):
         """The kinds of places that authorityInfoAccess names."""
@@ -131,18 +125,8 @@ class Certificate:
         texts = [(part.next().name(), part.next()) for part in parts]
         return [node.content.decode(_TEXT[node.tag]) for name, node in texts if name == kind and node.tag in _TEXT]
 
-    def key_algorithm(self):
-        """The object identifiers of the key's algorithm, and of its curve if it has one."""
-        return self._key_algorithm
-
-    def rsa_bits(self):
-        return self._numbers[0].bit_length()
-
-    def rsa_exponent(self):
-        return self._numbers[1]
-
     def subject_key_id(self):
-        _, value = self._extensions.get(_SUBJECT_KEY_ID, (False, None))
+        value = self.extension(_SUBJECT_KEY_ID)
         return der.first(value).expect(der.OCTET_STRING).content if value is not None else None
 
     def stamps_alone(self):
@@ -156,17 +140,14 @@ class Certificate:
 
     def says_ca(self):
         """Whether it has basicConstraints with cA."""
-        _, value = self._extensions.get(_BASIC_CONSTRAINTS, (False, None))
+        value = self.extension(_BASIC_CONSTRAINTS)
         flag = der.Reader(der.first(value).content).maybe(der.BOOLEAN) if value is not None else None
         return flag is not None and flag.content == b"\xff"
 
     def may(self, *bits):
         """Whether key usage, if it is there, has one of these bits."""
-        _, value = self._extensions.get(_KEY_USAGE, (False, None))
-        if value is None:
-            return True
-        content = der.first(value).content
-        flags = int.from_bytes(content[1:3].ljust(2, b"\0"), "big")
+        value = self.extension(_KEY_USAGE)
+        flags = int.from_bytes(der.first(value).content[1:3].ljust(2, b"\0"), "big") if value is not None else 0xFFFF
         return any(flags >> (15 - bit) & 1 for bit in bits)
 
 
@@ -187,8 +168,8 @@ def between(certificates):
     """Those through which a path may lead: of keys that take long few, and of those that take too long none."""
     taken, costly = [], 0
     for certificate in certificates:
-        if certificate.key_algorithm()[0] == _RSA:
-            bits, exponent = certificate.rsa_bits(), certificate.rsa_exponent()
+        if certificate.key_algorithm[0] == _RSA:
+            bits, exponent = certificate.rsa_bits, certificate.rsa_exponent
             if bits > 8192 or not 3 <= exponent <= 65537 or exponent % 2 == 0 or (bits > 4096 and costly == 2):
                 continue
             costly += bits > 4096
@@ -289,13 +270,6 @@ def _check_constraints(value, _):
         require(base.tag != 0x87 or len(base.content) in (8, 32), "a constraint on addresses that is none")
 
 
-def _check_points(value, _):
-    for point in _members(value, der.SEQUENCE):
-        name = der.Reader(point.content).maybe(0xA0)
-        if name is not None:
-            der.first(name.content).expect(0xA0)
-
-
 def check_key_identifier(value, critical):
     """Refuses an authorityKeyIdentifier that is none."""
     fields = der.Reader(der.first(value).expect(der.SEQUENCE).content)
@@ -303,9 +277,11 @@ def check_key_identifier(value, critical):
     fields.maybe(0x80)
 
 
-def _check_subject_key_id(value, critical):
-    require(not critical, "a subject key identifier that is critical")
-    der.first(value).expect(der.OCTET_STRING)
+def _check_points(value, _):
+    for point in _members(value, der.SEQUENCE):
+        name = der.Reader(point.content).maybe(0xA0)
+        if name is not None:
+            der.first(name.content).expect(0xA0)
 
 
 def _check_policies(value, _):
@@ -313,15 +289,10 @@ def _check_policies(value, _):
     require(len(set(names)) == len(names), "a policy twice")
 
 
-def _check_access(value, critical):
-    require(not critical, "an access to information that is critical")
-    for item in _members(value, der.SEQUENCE):
-        der.first(item.content).name()
-
-
+_NOT_CRITICAL = (_SUBJECT_KEY_ID, _ACCESS)
 # The extensions of RFC 5280 whose form is looked at, even where nothing else of them is.
 _FORMS = {
-    _SUBJECT_KEY_ID: _check_subject_key_id,
+    _SUBJECT_KEY_ID: lambda value, _: der.first(value).expect(der.OCTET_STRING),
     _KEY_USAGE: lambda value, _: der.bits(der.first(value)),
     _SUBJECT_ALT_NAME: _check_alternative_names,
     _BASIC_CONSTRAINTS: _check_basic_constraints,
@@ -333,7 +304,7 @@ _FORMS = {
     "2.5.29.36": lambda value, _: der.first(value).expect(der.SEQUENCE),
     _EXTENDED_KEY_USAGE: lambda value, _: _oids(value),
     "2.5.29.54": lambda value, _: der.first(value).integer(),
-    "1.3.6.1.5.5.7.1.1": _check_access,
+    _ACCESS: lambda value, _: [der.first(item.content).name() for item in _members(value, der.SEQUENCE)],
 }
 
 
@@ -341,6 +312,7 @@ def _extensions(node):
     found = {}
     for name, critical, value, repeated in read_extensions(node):
         require(not repeated, "an extension twice")
+        require(not critical or name not in _NOT_CRITICAL, "an extension that must not be critical")
         if name in _FORMS:
             _FORMS[name](value, critical)
         found[name] = (critical, value)
@@ -397,13 +369,10 @@ class Effort:
         self._take(("signature", *key), 1)
 
     def _take(self, key, steps):
-        if key in self._own:
-            return
-        if steps > self._left:
-            raise Spent
-        self._left -= steps
-        self._of_file -= steps
-        self._own.add(key)
+        if key not in self._own:
+            require(steps <= self._left, "no steps are left", Spent)
+            self._left, self._of_file = self._left - steps, self._of_file - steps
+            self._own.add(key)
 
 
 def ways(certificate, others, root):
@@ -421,14 +390,10 @@ def ways(certificate, others, root):
 
 def _leads(certificate, others, root):
     """Whether the names lead to the root."""
-    if certificate.encoding == root.encoding:
-        return True
     reached = [certificate]
     for item in reached:
-        if root.subject == item.issuer:
-            return True
         reached += [other for other in others if other.subject == item.issuer and other not in reached]
-    return False
+    return certificate.encoding == root.encoding or any(item.issuer == root.subject for item in reached)
 
 
 def _count(certificate, others, root):

@@ -6,11 +6,8 @@ import report
 from canonical import form
 
 _STATED = ("model", "model_version", "parameters")
-_ASKED = (
-    "model_output recommendation proposal instruction api_call tool_plan message chain_step "
-    "evaluation statement judge_opinion"
-).split()
 _OF_SEATS = ("evaluation", "statement", "judge_opinion")
+_ASKED = (*"model_output recommendation proposal instruction api_call tool_plan message chain_step".split(), *_OF_SEATS)
 
 
 def check(records, unread, findings):
@@ -45,8 +42,7 @@ def _check_seat(record, by_digest, unread, findings):
         findings.doubt("configuration", "seat", record)
         return
     settings = opening.payload["response"]["settings"]
-    seats = [settings["judge"]] if record.action == "judge_opinion" and "judge" in settings else []
-    seats = seats if record.action == "judge_opinion" else settings["seats"]
+    seats = settings["seats"] if record.action != "judge_opinion" else [settings[name] for name in ("judge",) if name in settings]
     seat = next((seat for seat in seats if seat["jurorId"] == record.actor), None)
     if seat is None:
         findings.doubt("configuration", "seat", record)

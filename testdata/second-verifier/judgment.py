@@ -5,9 +5,7 @@ from fractions import Fraction
 
 from bodies import POSITIONS, band
 
-STAND_IN_RATIONALE = (
-    "The provider's safety filter blocked this juror's evaluation. This is a neutral stand-in, not the juror's opinion."
-)
+STAND_IN_RATIONALE = "The provider's safety filter blocked this juror's evaluation. This is a neutral stand-in, not the juror's opinion."
 STAND_IN_STATEMENT = "The provider's safety filter blocked this juror's statement."
 _CEILING = "The ceiling on the trial's cost was reached, so the case needs review."
 _NO_JUDGE = "The final judge gave no opinion that counts, so the jurors' majority decides. "
@@ -166,14 +164,8 @@ def _vote(juror, evaluation, abstains):
 
 def _judges(act):
     opinion = act.payload["response"]
-    return {
-        "method": "final_judge",
-        "model": act.payload["model"],
-        "position": opinion["position"],
-        "score": opinion["totalScore"],
-        "axisScores": opinion["axisScores"],
-        "rationale": opinion["rationale"],
-    }
+    said = {name: opinion[name] for name in ("position", "axisScores", "rationale")}
+    return said | {"method": "final_judge", "model": act.payload["model"], "score": opinion["totalScore"]}
 
 
 def _majority(settings, standing):

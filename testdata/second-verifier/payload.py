@@ -25,7 +25,10 @@ class Act:
 
 
 _OUTPUT = Act(
-    "agent", "agent_id request_id timestamp model model_version prompt response parameters", "context tools_used", "prompt context response tools_used metadata"
+    "agent",
+    "agent_id request_id timestamp model model_version prompt response parameters",
+    "context tools_used",
+    "prompt context response tools_used metadata",
 )
 _STEP = Act(
     "agent",

@@ -1,4 +1,4 @@
-"""What recorders saw: the members and bodies by which they state it, and guarantee vantage. Sections "What a recorder saw" and "Recorded acts" of docs/format.md."""
+"""What recorders saw, and guarantee vantage: sections "What a recorder saw" and "Recorded acts" of docs/format.md."""
 
 import re
 

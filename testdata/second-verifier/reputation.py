@@ -7,9 +7,11 @@
 
 import datetime
 import hashlib
+import itertools
 import json
 import math
 import sys
+from collections import Counter
 
 ONE = 1 << 20
 BADNESS = {"": 0, "safe_pass": 1, "needs_review": 2, "unsafe_fail": 3}
@@ -20,7 +22,9 @@ WORSE = {PROVED: 0, NOT_PROVED: 1, REFUTED: 2}
 def view(facts):
     """The view of facts, as an object."""
     policy, me = facts["policy"], facts["identity"]
-    _once(facts)
+    digests = [one["digest"] for one in facts["records"] + _judging(facts)]
+    if len(set(digests)) < len(digests):
+        raise ValueError("a record is there twice")
     out = _Out()
     records = _records(facts, out)
     classes = {}
@@ -31,9 +35,9 @@ def view(facts):
     incidents = _incidents(facts, out)
     logs, outcome = _completeness(facts, out.heeded)
     numberless = outcome == REFUTED or any(one["judgments"].get("rule") == "unproved" for one in logs)
-    rests, made = set(), []
-    for key in sorted(classes):
-        made.append(_class(key, classes[key], records, facts, outcome, numberless, rests))
+    made = [_class(key, classes[key], records, facts, outcome, numberless) for key in sorted(classes)]
+    verdicts = [verdict for given in classes.values() for verdict in given["verdicts"]]
+    rests = {digest for verdict in verdicts for digest in (verdict["place"]["digest"], *verdict["exhibits"])}
     return {
         "format": "jurat/reputation/v1",
         "formula": "wilson-z2/v1",
@@ -71,13 +75,10 @@ def _form(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
-def _once(facts):
-    seen = set()
+def _judging(facts):
+    """All that judges."""
     decisions = [one for trial in facts["trials"] for one in trial["decisions"]]
-    for one in facts["records"] + facts["trials"] + decisions + facts["reviews"] + facts["revocations"]:
-        if one["digest"] in seen:
-            raise ValueError("a record is there twice")
-        seen.add(one["digest"])
+    return facts["trials"] + decisions + facts["reviews"] + facts["revocations"]
 
 
 def _when(standing, policy):
@@ -164,7 +165,7 @@ def _lacks(trial, records, facts, out):
 
 def _about(review, records, facts, out):
     """Whether it is known of what a review is."""
-    judging = {one["digest"] for trial in facts["trials"] for one in [trial, *trial["decisions"]]} | {one["digest"] for one in facts["reviews"]}
+    judging = {one["digest"] for one in _judging(facts)} - {one["digest"] for one in facts["revocations"]}
     return not review["names"] or any(one in records or one in out.aside or one in judging for one in review["names"])
 
 
@@ -291,7 +292,7 @@ def _completeness(facts, heeded):
     for one in facts["logs"]:
         logs.setdefault(one["origin"], _Log()).entries = one
     made, outcome = [], PROVED if logs else NOT_PROVED
-    unproved = _without_place(facts)
+    unproved = {one["digest"] for one in _judging(facts) if not one["origin"]}
     for origin in sorted(logs, key=lambda name: name.encode()):
         log = logs[origin]
         one = {"origin": origin, "size": log.entries["size"] if log.entries else 0}
@@ -301,12 +302,6 @@ def _completeness(facts, heeded):
         counting += [REFUTED] if one["records"]["status"] == REFUTED else []
         outcome = max(counting, key=WORSE.__getitem__)
     return made, outcome
-
-
-def _without_place(facts):
-    judging = [*facts["trials"], *facts["reviews"], *facts["revocations"]]
-    judging += [decision for trial in facts["trials"] for decision in trial["decisions"]]
-    return {one["digest"] for one in judging if not one["origin"]}
 
 
 class _Log:
@@ -327,10 +322,7 @@ class _Log:
     def answer(self, of, unproved, heeded):
         entries, seen = self.entries[of] if self.entries else [], self.seen[of]
         total = max([len(entries), *seen])
-        missing, seq = [], 1
-        while len(missing) < min(total - len(seen), 10):
-            missing += [] if seq in seen else [seq]
-            seq += 1
+        missing = list(itertools.islice((seq for seq in range(1, total + 1) if seq not in seen), 10))
         doubted = [seq for seq in sorted(seen) if of == "subject" and seen[seq] not in heeded][:10]
         status, rule = PROVED, ""
         if self.entries and self.entries["wrong"]:
@@ -352,13 +344,12 @@ class _Log:
         return {"known": len(seen), "total": total, "status": status} | _unless_empty(missing=missing, rule=rule)
 
 
-def _class(key, given, records, facts, outcome, numberless, rests):
-    verdicts = sorted(given["verdicts"], key=_order)
+def _class(key, given, records, facts, outcome, numberless):
+    place = lambda verdict: verdict["place"]
+    verdicts = sorted(given["verdicts"], key=lambda one: (one["at"], place(one)["origin"].encode(), place(one)["index"], place(one)["digest"]))
     shown = not numberless and (key[0] != "rules" or facts["policy"]["rule_juries"])
     tally = _Tally(facts, records, shown, _last(verdicts) if facts["policy"]["after_overturn"] else None)
     for verdict in verdicts:
-        rests.add(verdict["place"]["digest"])
-        rests.update(verdict["exhibits"])
         tally.take_all(verdict)
     bounds = tally.bounds()
     status = "refuted" if outcome == REFUTED else "not proved" if numberless else "not counted" if not shown else "scored" if bounds else "too few"
@@ -376,26 +367,14 @@ def _class(key, given, records, facts, outcome, numberless, rests):
     return made | _unless_empty(panel=given["panel"], bounds=bounds)
 
 
-def _order(verdict):
-    place = verdict["place"]
-    return verdict["at"], place["origin"].encode(), place["index"], place["digest"]
-
-
 def _last(verdicts):
-    last = {}
-    for verdict in verdicts:
-        for exhibit in verdict["exhibits"]:
-            where = exhibit, verdict["place"]["origin"]
-            last[where] = max(last.get(where, 0), verdict["place"]["index"])
-    return last
+    """The last place in each log of a verdict on each exhibit."""
+    placed = [((exhibit, verdict["place"]["origin"]), verdict["place"]["index"]) for verdict in verdicts for exhibit in verdict["exhibits"]]
+    return dict(sorted(placed, key=lambda item: item[1]))
 
 
 def _judges(verdicts):
-    count = {}
-    for verdict in verdicts:
-        for rater in verdict["raters"]:
-            who = rater["role"], rater["name"]
-            count[who] = count.get(who, 0) + 1
+    count = Counter((rater["role"], rater["name"]) for verdict in verdicts for rater in verdict["raters"])
     ordered = sorted(count, key=lambda who: (who[0].encode(), who[1].encode()))
     return [{"role": role, "name": name, "verdicts": count[role, name]} for role, name in ordered]
 

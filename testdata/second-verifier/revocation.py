@@ -108,7 +108,7 @@ def is_signed(signer, algorithm, message, signature):
     if name == _RSA_PSS:
         raise keys.Unsupported("revocation lists, or certificates, that are signed with RSA-PSS")
     kind, digest = _SIGNATURES.get(name, (None, None)) if parameters is None or parameters.tag == der.NULL else (None, None)
-    if kind is None or kind != signer.key_algorithm()[0]:
+    if kind is None or kind != signer.key_algorithm[0]:
         return False
     if kind == _ED25519:
         return keys.verify_ed25519(signer.spki, message, signature)

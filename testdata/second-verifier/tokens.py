@@ -290,13 +290,13 @@ def _check_signature(token, certificate):
 def _signature_options(algorithm, certificate, digest):
     """The options that openssl needs, if the algorithm and key are among those accepted."""
     name, parameters = algorithm
-    key, curve = certificate.key_algorithm()
+    key, curve = certificate.key_algorithm
     if key == _EC_KEY:
         unless(curve in _CURVES and _ECDSA.get(name) == digest and parameters is None, "an algorithm that is not accepted")
         return ()
     unless(key == _RSA_KEY, "an algorithm that is not accepted")
-    unless(2048 <= certificate.rsa_bits() <= 8192, "an RSA key that is not accepted")
-    unless(certificate.rsa_exponent() % 2 == 1 and 3 <= certificate.rsa_exponent() <= 65537, "an RSA exponent that is not accepted")
+    unless(2048 <= certificate.rsa_bits <= 8192, "an RSA key that is not accepted")
+    unless(certificate.rsa_exponent % 2 == 1 and 3 <= certificate.rsa_exponent <= 65537, "an RSA exponent that is not accepted")
     if name == _PSS:
         return ("-sigopt", "rsa_padding_mode:pss", "-sigopt", f"rsa_mgf1_md:{digest}", "-sigopt", f"rsa_pss_saltlen:{_salt(parameters, digest)}")
     unless(name in _RSA and _RSA[name] in (None, digest) and _is_plain(parameters), "an algorithm that is not accepted")

@@ -5,8 +5,8 @@
                       [--checkpoint FILE] [--consistency FILE] [--entries FILE] [--require WHAT]... [--policy FILE] FILE...
     python3 verify.py - <LISTS
 
-prints the report on each file as JSON. LISTS is a JSON array of lists of such arguments; then one JSON object is printed for each, on a line of its own: the exit
-code that they have, and what they print. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
+prints the report on each file as JSON. LISTS is a JSON array of lists of such arguments; then one JSON object is printed for
+each, on a line of its own: the exit code that they have, and what they print. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
 exit code that the section "Exit codes" gives.
 """
 

@@ -7,7 +7,7 @@ import keys
 from canonical import Refused
 from certificates import Certificate, Spent, between, verify_path, ways
 from revocation import Unknown, is_signed
-from shapes import is_name
+from shapes import digest_of, is_name
 from trust import ROLES
 
 _MOST = 16
@@ -31,14 +31,14 @@ class Given:
         if self.is_refused:
             return
         readable = list(filter(None, map(_read, record.certificates)))
-        self.signers = [item for item in readable if item.key_id() == signer["key_id"]]
+        self.signers = [item for item in readable if digest_of(item.spki) == signer["key_id"]]
         self.between = between([item for item in readable if item.is_ca()])
         if self.signers:
             self._read_key()
 
     def _read_key(self):
         self.spki = self.signers[0].spki
-        self.algorithm = _ALGORITHMS.get(self.signers[0].key_algorithm()[0])
+        self.algorithm = _ALGORITHMS.get(self.signers[0].key_algorithm[0])
         try:
             if self.algorithm is None:
                 raise Refused("a key of another kind")
