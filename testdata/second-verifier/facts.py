@@ -16,7 +16,6 @@ sys.dont_write_bytecode = True
 
 import canonical  # noqa: E402
 
-_MODELS = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate")
 _STEPS, _DEEPEST, _MOST = 100_000, 10_000, 1000
 _STRING = re.compile(rb'"(?:[^"\\\r\n]|\\[^\r\n])*"?')
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
@@ -448,10 +447,7 @@ def _tools(tools):
 
 def _id(value):
     if isinstance(value, Number):
-        try:
-            return canonical.form(value.value()).decode()
-        except canonical.Refused:
-            return ""
+        return canonical.tried(lambda: canonical.form(value.value()).decode()) or ""
     return value if isinstance(value, str) else ""
 
 
@@ -474,24 +470,17 @@ def _text_object(text):
 
 def _scalar(value):
     if isinstance(value.get("intValue"), str):
-        try:
-            number = canonical.parse(value["intValue"].encode("utf-8", "replace"))
-        except canonical.Refused:
-            return None
+        number = canonical.tried(canonical.parse, value["intValue"].encode("utf-8", "replace"))
         return Number(value["intValue"].strip(" \t\r\n")) if isinstance(number, float) else None
     return next((value[kind] for kind in ("stringValue", "intValue", "doubleValue", "boolValue") if kind in value), None)
 
 
+_READERS = {"gemini.generate": _Finding.gemini, "otlp": _Finding.telemetry, "a2a/0.3": _Finding.a2a, "a2a/1.0": _Finding.a2a}
+_READERS |= dict.fromkeys(("openai.chat", "openai.responses", "anthropic.messages"), _Finding.models)
+
+
 def _reader(protocol):
-    if protocol == "gemini.generate":
-        return _Finding.gemini
-    if protocol in _MODELS:
-        return _Finding.models
-    if protocol in ("a2a/0.3", "a2a/1.0"):
-        return _Finding.a2a
-    if protocol == "otlp":
-        return _Finding.telemetry
-    return _Finding.mcp if protocol.startswith("mcp/") else None
+    return _Finding.mcp if protocol.startswith("mcp/") else _READERS.get(protocol)
 
 
 def known(protocol):

@@ -52,10 +52,8 @@ class Book:
 
     def named(self, record):
         """The records that a record names by digest and that are in the file, in its order."""
-        return sorted(
-            (self.by_digest[digest] for digest in record.named() if digest in self.by_digest),
-            key=lambda other: self.place[other.digest],
-        )
+        found = (self.by_digest[digest] for digest in record.named() if digest in self.by_digest)
+        return sorted(found, key=lambda other: self.place[other.digest])
 
     def names_missing(self, record):
         return any(digest not in self.by_digest for digest in record.named())
@@ -149,8 +147,10 @@ def _check_delivery(delivery, book, findings):
         (findings.doubt if unsure else findings.refute)("human_review", "delivery-rejected", delivery)
     elif not basis.reviews:
         findings.doubt("human_review", "unreviewed", delivery)
-    else:
-        _check_text(delivery, book.output(basis.reviews[-1]), contradict, findings)
+    elif _UNKNOWN in (texts := (_text(delivery, "response"), book.output(basis.reviews[-1]))):
+        findings.doubt("human_review", "withheld", delivery)
+    elif texts[0] != texts[1]:
+        contradict("human_review", "delivery", delivery)
 
 
 class Basis:
@@ -192,11 +192,8 @@ def _check_delivered(delivery, basis, book, findings):
 
 def _rejection(subjects, delivery, book):
     """The rejection that is the last review of one of these records before the delivery, if any is."""
-    for subject in subjects:
-        last = _last_review(subject, delivery, book)
-        if last and last.get("approval_status") == "rejected":
-            return last
-    return None
+    last = [_last_review(subject, delivery, book) for subject in subjects]
+    return next((review for review in last if review and review.get("approval_status") == "rejected"), None)
 
 
 def _last_review(subject, delivery, book):
@@ -209,14 +206,6 @@ def _last_review(subject, delivery, book):
         and not _other_version(review, book)
     ]
     return earlier[-1] if earlier else None
-
-
-def _check_text(delivery, output, contradict, findings):
-    response = _text(delivery, "response")
-    if _UNKNOWN in (response, output):
-        findings.doubt("human_review", "withheld", delivery)
-    elif response != output:
-        contradict("human_review", "delivery", delivery)
 
 
 def _other_version(review, book):

@@ -4,9 +4,8 @@ from collections import namedtuple
 
 import der
 import keys
-from canonical import Refused
+from canonical import require, tried
 from certificates import Spent, check_key_identifier, moment_of, read_algorithm, read_extensions, read_name
-from shapes import require
 
 GRACE = 24 * 60 * 60
 _REMOVE_FROM_CRL = 8
@@ -73,11 +72,9 @@ class List:
 
     def _date(self, value):
         """A date in an extension; None, and the list cannot be used, if it is none."""
-        try:
-            return moment_of(der.read(value).expect(der.GENERALIZED_TIME))
-        except Refused:
-            self._usable = False
-            return None
+        date = tried(lambda: moment_of(der.read(value).expect(der.GENERALIZED_TIME)))
+        self._usable &= date is not None
+        return date
 
     def _read_entry(self, fields):
         serial, since, reason = fields.next().integer(), moment_of(fields.next()), None
@@ -125,8 +122,8 @@ class Lists:
         """From when a certificate is revoked; None if it is not. Raises Unknown."""
         if self._at is None:
             raise Unknown
-        counts = []
-        for claim, one in self._claims(certificate, issuer):
+        counts, found = [], [(one.about(certificate, issuer), one) for one in self._own]
+        for claim, one in sorted((item for item in found if item[0]), key=lambda item: -item[0].begins):
             if counts and claim.begins < counts[0].begins:
                 break
             if self._is_usable(claim, independent) and self._is_signed(one, issuer):
@@ -134,10 +131,6 @@ class Lists:
         if not counts or any(claim.entry != counts[0].entry for claim in counts):
             raise Unknown
         return counts[0].entry and counts[0].entry[0]
-
-    def _claims(self, certificate, issuer):
-        found = [(one.about(certificate, issuer), one) for one in self._own]
-        return sorted((item for item in found if item[0]), key=lambda item: -item[0].begins)
 
     def _is_usable(self, claim, independent):
         if not claim.usable or claim.begins > self._at:

@@ -1,12 +1,13 @@
 """What files of one log say together: section "Files given together" of docs/format.md."""
 
+from collections import Counter
+
 import assurance
 import chains
 import files
 import report
 import reviews
 import tags
-
 
 _ASKED = ("content", "authentication", "order", "chain", "human_review", "given_on")
 
@@ -61,12 +62,9 @@ def _judge(given):
 
 
 def _check_roots(given, findings):
-    roots = {}
-    for _, each in given:
-        roots.setdefault(each.log.size, set()).add(each.log.root)
-    for size in sorted(roots):
-        if len(roots[size]) > 1:
-            findings.refute("order", "fork")
+    sizes = Counter(size for size, _ in {(each.log.size, each.log.root) for _, each in given})
+    for _ in filter(lambda roots: roots > 1, sizes.values()):
+        findings.refute("order", "fork")
 
 
 def _carry_over(found, records, findings):

@@ -123,13 +123,6 @@ class Service:
         return next(((kind, status) for begins, kind, status in self._states if begins <= time), (None, None))
 
 
-def _check_lists(source):
-    """The trusted lists that authorities were taken from."""
-    require(has(source, *_LISTS), "the lists have a member that is not what it must be")
-    for name in ("oj", "territories"):
-        require(is_sorted(_list(source, name)), "a list that is not sorted, or has something twice")
-
-
 class CA:
     """A certification authority that the reader trusts to say whose keys are whose."""
 
@@ -171,12 +164,16 @@ class Trust:
         self.keys = {key.id: key for key in key_list}
         require(len(self.keys) == len(key_list), "a key_id twice")
         for key in key_list:
-            self._check_with(key)
+            others = [self.keys.get(other) for other in key.with_keys]
+            require(None not in others and key not in others, "with names a key that is not in the file")
+            require(all((other.name, other.role) == (key.name, key.role) for other in others), "with names a key of another actor or role")
         self.authorities = [Authority(item) for item in _list(source, "authorities")]
         _no_two([authority.root for authority in self.authorities])
         require(source.get("lists") is not None or not any(authority.services for authority in self.authorities), "services without lists")
         if source.get("lists") is not None:
-            _check_lists(source["lists"])
+            require(has(source["lists"], *_LISTS), "the lists that authorities were taken from are not what they must be")
+            lists = [_list(source["lists"], name) for name in ("oj", "territories")]
+            require(all(map(is_sorted, lists)), "a list that is not sorted, or has something twice")
         self.cas = [CA(item) for item in _list(source, "cas")]
         _no_two([ca.certificate.encoding for ca in self.cas])
         self.logs = [NoteKey(item, 1, _is_log_name) for item in _list(source, "logs")]
@@ -186,12 +183,6 @@ class Trust:
         _no_two([known.spki for known in self.witnesses + self.logs])
         self.quorum = _quorum(source, len(self.witnesses))
         self.fingerprint = digest_of_value(_normal(source))
-
-    def _check_with(self, key):
-        for other in key.with_keys:
-            require(other in self.keys and other != key.id, "with names a key that is not in the file")
-            same = (self.keys[other].name, self.keys[other].role) == (key.name, key.role)
-            require(same, "with names a key of another actor or role")
 
 
 class NoTrust:

@@ -4,7 +4,7 @@ import re
 import urllib.parse
 
 import keys
-from canonical import Refused
+from canonical import Refused, require, tried
 from certificates import Certificate, Spent, between, verify_path, ways
 from revocation import Unknown, is_signed
 from shapes import digest_of, is_name
@@ -30,7 +30,7 @@ class Given:
         self.signers, self.between, self.spki, self.algorithm = [], [], None, None
         if self.is_refused:
             return
-        readable = list(filter(None, map(_read, record.certificates)))
+        readable = list(filter(None, (tried(Certificate, item) for item in record.certificates)))
         self.signers = [item for item in readable if digest_of(item.spki) == signer["key_id"]]
         self.between = between([item for item in readable if item.is_ca()])
         if self.signers:
@@ -40,18 +40,10 @@ class Given:
         self.spki = self.signers[0].spki
         self.algorithm = _ALGORITHMS.get(self.signers[0].key_algorithm[0])
         try:
-            if self.algorithm is None:
-                raise Refused("a key of another kind")
+            require(self.algorithm, "a key of another kind")
             keys.check_key(self.algorithm, self.spki)
         except Refused:
             self.is_refused = True
-
-
-def _read(encoding):
-    try:
-        return Certificate(encoding)
-    except Refused:
-        return None
 
 
 class Judge:
@@ -84,7 +76,8 @@ class Judge:
             return "certificate", ()
         if (rule := _names(certificate, record)) is not None:
             return rule, ()
-        paths = [way for way in paths if all(item.not_before <= times.earliest for item in way) and not any(map(_excludes_documents, way[1:]))]
+        excludes = lambda ca: ca.purposes() is not None and not {_EKU_ANY, _EKU_DOCUMENT_SIGNING} & set(ca.purposes())
+        paths = [way for way in paths if all(item.not_before <= times.earliest for item in way) and not any(map(excludes, way[1:]))]
         answers = [(self._unrevoked(ca, way, times.independent), [item.not_after for item in way]) for way in paths]
         return min(answers, key=lambda item: _ORDER.index(item[0]), default=("certificate", ()))
 
@@ -112,11 +105,6 @@ def _is_path(way):
         return False
     signed = all(is_signed(issuer, item.algorithm, item.signed, item.signature) for item, issuer in zip(way, way[1:]))
     return signed and verify_path(below[0], below[1:], root, "any", None)
-
-
-def _excludes_documents(ca):
-    purposes = ca.purposes()
-    return purposes is not None and not {_EKU_ANY, _EKU_DOCUMENT_SIGNING} & set(purposes)
 
 
 def identity(role, name):
