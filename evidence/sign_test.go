@@ -247,6 +247,16 @@ func TestSmallOrder(t *testing.T) {
 			must.Refuse(t, "", key)(ParsePublicKey(spki(t, ed25519.PublicKey(key))))
 		}
 	}
+	for _, none := range []byte{2, 0xf0} { // y = 2 has no x; 3 is written as p + 3
+		key := append([]byte{none}, bytes.Repeat([]byte{none & 0x80 / 0x80 * 0xff}, 31)...)
+		key[31] &= 0x7f
+		must.Refuse(t, "no point", key)(ParsePublicKey(spki(t, ed25519.PublicKey(key))))
+	}
+	for range 100 {
+		public, _, err := ed25519.GenerateKey(rand.Reader)
+		must.Do(t, err)
+		must.Get(ParsePublicKey(spki(t, public)))(t)
+	}
 }
 
 func spki(t *testing.T, public crypto.PublicKey) []byte {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
 	"jurat/internal/test/jurattest"
@@ -879,8 +880,13 @@ func refusedTrust(t *testing.T) []given {
 	logKey := doc[strings.Index(doc, jurattest.Origin+"+"):]
 	logKey = logKey[:strings.IndexByte(logKey, '"')]
 	logHash := logKey[len(jurattest.Origin):][:len("+12345678")]
+	keyOf := func(y byte) string {
+		return must.Get(note.NewEd25519VerifierKey(jurattest.Origin, append([]byte{y}, make([]byte, 31)...)))(t)
+	}
 	var list []given
 	for _, change := range append(refusedWitnesses(t), [][3]string{
+		{"with a log key under which anything verifies", logKey, keyOf(1)},
+		{"with a log key that is no point", logKey, keyOf(2)},
 		{"of another format", trust.Format, "jurat/trust/v9"},
 		{"with an unknown member", `"format":`, `"formats": 1, "format":`},
 		{"with a member twice", `"format":`, `"format": "x", "format":`},

@@ -141,7 +141,19 @@ func LogPublicKey(verifier string) (ed25519.PublicKey, error) {
 	if one, err := note.NewEd25519VerifierKey(name, key); err != nil || one != verifier {
 		return nil, fmt.Errorf("%q is not the key of a log in its one form: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(verifier))
 	}
+	if err := checkNoteKey(key); err != nil {
+		return nil, fmt.Errorf("the key of the log %q: %w", evidence.Abbreviate(name), err)
+	}
 	return key, nil
+}
+
+// checkNoteKey refuses what package note takes for a key: what is no point, or of small order, so that one signature fits every checkpoint.
+func checkNoteKey(key ed25519.PublicKey) error {
+	der, err := evidence.MarshalPublicKey(key)
+	if err == nil {
+		_, err = evidence.ParsePublicKey(der)
+	}
+	return err
 }
 
 // ConsistencyFormat is the version of the consistency file format that this package writes and reads.
@@ -418,7 +430,7 @@ func NewWitness(name string, key ed25519.PublicKey) (*Witness, error) {
 	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, inner) { // signed-note's rule for names of keys
 		return nil, fmt.Errorf("%q is not a name for a witness: want one without spaces and plus signs, such as witness.example/w1", evidence.Abbreviate(name))
 	}
-	if _, err := evidence.AlgorithmOf(key); err != nil {
+	if err := checkNoteKey(key); err != nil {
 		return nil, fmt.Errorf("the key of the witness %q: %w", evidence.Abbreviate(name), err)
 	}
 	return &Witness{name: name, key: bytes.Clone(key)}, nil

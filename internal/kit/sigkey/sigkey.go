@@ -87,6 +87,9 @@ func ParsePublic(der []byte) (crypto.PublicKey, error) {
 	if _, err := AlgorithmOf(public); err != nil {
 		return nil, err
 	}
+	if key, is := public.(ed25519.PublicKey); is && !isPoint(key) {
+		return nil, errors.New("parsing public key: an Ed25519 key that is no point of the curve")
+	}
 	again, err := MarshalPublic(public)
 	if err != nil || !bytes.Equal(again, der) {
 		return nil, errors.New("parsing public key: not the DER encoding of this key")
@@ -241,6 +244,20 @@ func isSmallOrder(key ed25519.PublicKey) bool {
 	y := bytes.Clone(key)
 	y[len(y)-1] &= 0x7f // the top bit is the sign of x
 	return slices.ContainsFunc(SmallOrder, func(point []byte) bool { return bytes.Equal(point, y) })
+}
+
+// isPoint reports whether RFC 8032, section 5.1.3, decodes a key. No signature is valid under one that it does not.
+func isPoint(key ed25519.PublicKey) bool {
+	encoded := bytes.Clone(key)
+	encoded[len(encoded)-1] &= 0x7f
+	slices.Reverse(encoded)
+	one, y := big.NewInt(1), new(big.Int).SetBytes(encoded)
+	p := new(big.Int).Lsh(one, 255)
+	p.Sub(p, big.NewInt(19))
+	d, _ := new(big.Int).SetString("37095705934669439343138083508754565189542113879843219016388785533085940283555", 10)
+	yy := new(big.Int).Mul(y, y)
+	u, v := new(big.Int).Sub(yy, one), d.Add(d.Mul(d, yy), one) // x² = u/v, which is a square if and only if u·v is; where x = 0, the order is small
+	return y.Cmp(p) < 0 && big.Jacobi(u.Mod(u.Mul(u, v), p), p) == 1
 }
 
 // The DER of ML-DSA-65 keys (RFC 9881), which ends with their own bytes: a SubjectPublicKeyInfo (section 4), whose bit string the key fills, and
