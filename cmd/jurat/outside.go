@@ -407,6 +407,9 @@ func (c *witnessCmd) logs() ([]note.Verifier, error) {
 		}
 		for _, key := range keys {
 			log, err := note.NewVerifier(key)
+			if err == nil {
+				_, err = operator.LogPublicKey(key)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("--log: %q is neither a trust file nor the verifier key of a log: %w", text, err)
 			}
