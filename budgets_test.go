@@ -18,13 +18,13 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 124_820},
-	{"lines of tests in Go", 111_600},
-	{"packages", 91},
+	{"lines of Go but tests", 124_360},
+	{"lines of tests in Go", 106_090},
+	{"packages", 84},
 	{"modules in the program", 42},
-	{"lines of the second verifier", 8_495},
-	{"words of README, doc.go and docs", 78_050},
-	{"words of docs/format.md", 29_600},
+	{"lines of the second verifier", 7_840},
+	{"words of README, doc.go and docs", 62_160},
+	{"words of docs/format.md", 26_000},
 }
 
 func TestBudgets(t *testing.T) {
