@@ -15,9 +15,9 @@ _ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator
 class Need:
     """What a reader demands. Each part is a word, or None."""
 
-    def __init__(self, level=None, keys=None, time=None, log=None, require_=(), strict=False, file=None):
+    def __init__(self, level=None, keys=None, time=None, log=None, require_=(), file=None):
         self.level, self.keys, self.time, self.log = level, keys, time, log
-        self.require, self.strict, self.file = tuple(require_), strict, file
+        self.require, self.file = tuple(require_), file
 
     def counts(self, kind, guarantee, default):
         """Whether a guarantee counts for the outcome of a file of this kind; default: whether it does by default."""
@@ -38,16 +38,14 @@ class Need:
         """The parts that fall short."""
         alone = kind == "checkpoint"
         independent = self.level in LEVELS[2:]
-        time = max(CLOCKS.index(self.time) if self.time else -1, {LEVELS[2]: 1, LEVELS[3]: 2}.get(self.level, -1))
-        keys = max(KEYS.index(self.keys) if self.keys else -1, 1 if independent else -1)
-        short = []
-        if not alone and _rank(KEYS, basis.get("keys")) < keys:
-            short.append("keys")
-        if not alone and _rank(CLOCKS, basis.get("time")) < time:
-            short.append("time")
-        if not _log_meets(basis.get("log"), self.log) or independent and basis.get("log") in (None, "alone"):
-            short.append("log")
-        return short
+        time = max(_rank(CLOCKS, self.time), {LEVELS[2]: 1, LEVELS[3]: 2}.get(self.level, -1))
+        keys = max(_rank(KEYS, self.keys), 1 if independent else -1)
+        short = {
+            "keys": not alone and _rank(KEYS, basis.get("keys")) < keys,
+            "time": not alone and _rank(CLOCKS, basis.get("time")) < time,
+            "log": not _log_meets(basis.get("log"), self.log) or independent and basis.get("log") in (None, "alone"),
+        }
+        return [part for part, is_short in short.items() if is_short]
 
     def stated(self):
         """The member demanded of a report."""

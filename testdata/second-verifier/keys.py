@@ -181,9 +181,7 @@ def verify_path(certificate, others, root, purpose, seconds):
 
 def _leads(certificate, others, root, purpose, seconds):
     leaf, root = _path("leaf", _pem("CERTIFICATE", certificate)), _path("root", _pem("CERTIFICATE", root))
-    between = ()
-    if others:
-        between = ("-untrusted", _path("others", b"".join(_pem("CERTIFICATE", other) for other in others)))
+    between = ("-untrusted", _path("others", b"".join(_pem("CERTIFICATE", other) for other in others))) if others else ()
     time = ("-no_check_time",) if seconds is None else ("-attime", str(seconds))
     limits = ("-no-CApath", "-no-CAstore", "-partial_chain", "-purpose", purpose)
     return _run("verify", *limits, *time, "-CAfile", root, *between, leaf)

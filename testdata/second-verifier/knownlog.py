@@ -174,7 +174,7 @@ def _entry(line):
 def _check_chains(records, entries, findings):
     for chain in dict.fromkeys(record.get("chain_id") for record in records if "chain_id" in record.payload):
         here = {record.digest for record in records if record.get("chain_id") == chain}
-        logged = [entry for entry in entries if entry.get("chain") == log.chain_tag(chain)]
+        logged = [entry for entry in entries if entry.get("chain") == log.tag("chain", chain)]
         if [entry["chain_seq"] for entry in logged] != list(range(1, len(logged) + 1)):
             findings.refute("completeness", "count")
         elif any(entry["payload"] not in here for entry in logged):
@@ -184,7 +184,7 @@ def _check_chains(records, entries, findings):
 def _check_cases(records, entries, findings):
     for record in records:
         if record.action == "submission":
-            tag = log.case_tag(record.get("case"))
+            tag = log.tag("case", record.get("case"))
             counts = [entry["case_seq"] for entry in entries if entry.get("case") == tag and "case_seq" in entry]
             if counts != list(range(1, len(counts) + 1)):
                 findings.refute("completeness", "count", record)

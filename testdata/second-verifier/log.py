@@ -6,8 +6,8 @@ import hashlib
 import re
 
 import keys
-from canonical import Refused, form, without_mark
-from shapes import require, unbase64
+from canonical import Refused, form, require, without_mark
+from shapes import digest_of, unbase64
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _SIGNATURE_LINE = re.compile(r"\u2014 ([^\s+]+) (\S+)\Z")
@@ -22,9 +22,9 @@ def entry(record):
     payload = record.payload
     value = {"payload": record.digest, "signatures": record.raw_signatures}
     if "case" in payload:
-        value["case"] = case_tag(payload["case"])
+        value["case"] = tag("case", payload["case"])
     if "chain_id" in payload:
-        value["chain"] = chain_tag(payload["chain_id"])
+        value["chain"] = tag("chain", payload["chain_id"])
     if "actor_seq" in record.log:
         value["actor"] = actor_tag(record.role, record.actor)
     value |= {name: record.log[name] for name in COUNTS if name in record.log}
@@ -33,19 +33,12 @@ def entry(record):
 
 def actor_tag(role, name):
     """Also the tag of an actor that a record judges."""
-    return _tag("jurat/subject/v1", role + ":" + name)
+    return tag("subject", role + ":" + name)
 
 
-def case_tag(case):
-    return _tag("jurat/case/v1", case)
-
-
-def chain_tag(chain_id):
-    return _tag("jurat/chain/v1", chain_id)
-
-
-def _tag(kind, text):
-    return "sha256:" + hashlib.sha256(kind.encode() + b"\0" + text.encode()).hexdigest()
+def tag(kind, text):
+    """By what the entries of a log name a case, a chain or an actor."""
+    return digest_of(f"jurat/{kind}/v1\0{text}".encode())
 
 
 def leaf_hash(data):

@@ -272,25 +272,28 @@ def _exporter(statement, trust):
     return next((key for key in trust.keys.values() if bytes.fromhex(key.id.removeprefix("sha256:")) == statement.key_id), None)
 
 
-def check_own(statement, record, trust, findings):
-    key = _exporter(statement, trust)
+def _signature_rule(statement, key):
+    """The rule that a statement's signature breaks (None: it breaks none), and whether more is asked of the key."""
     if key is None:
-        (findings.refute if statement.against_itself() else findings.doubt)("envelope", "signature" if statement.against_itself() else "unknown-key")
-        return
+        return "signature" if statement.against_itself() else "unknown-key", False
     try:
         statement.message.check(key.algorithm, key.spki, statement.payload)
     except Unsupported:
-        findings.doubt("envelope", "unsupported")
-        return
+        return "unsupported", False
     except (Wrong, Refused):
-        findings.refute("envelope", "signature")
-        return
-    rule = statement.against_certificate(key.spki)
+        return "signature", False
+    return statement.against_certificate(key.spki), True
+
+
+def check_own(statement, record, trust, findings):
+    key = _exporter(statement, trust)
+    rule, goes_on = _signature_rule(statement, key)
     if rule:
         (findings.refute if rule == "signature" else findings.doubt)("envelope", rule)
-    if statement.issuer != f"urn:jurat:{key.role}:{urllib.parse.quote(key.name, safe='$&+:=@')}":
-        findings.refute("envelope", "actor")
-    elif key.role != "operator" and (key.role, key.name) != (record.role, record.actor):
+    if not goes_on:
+        return
+    named = statement.issuer == f"urn:jurat:{key.role}:{urllib.parse.quote(key.name, safe='$&+:=@')}"
+    if not named or key.role != "operator" and (key.role, key.name) != (record.role, record.actor):
         findings.refute("envelope", "actor")
     if key.revoked is not None:
         findings.doubt("envelope", "revoked")

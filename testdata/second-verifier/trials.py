@@ -127,6 +127,9 @@ class Session:
         self.requests = {item["jurorId"]: item["requestDigest"] for item in body["requests"]}
         self.answers = {}
 
+    def is_named_by(self, body):
+        return (body["phase"], body["roundNumber"]) == (self.phase, self.round)
+
     def waiting(self):
         return [juror for juror in self.requests if juror not in self.answers]
 
@@ -343,12 +346,12 @@ class Course:
         return bodies.opinion_is_valid(updated, self._settings["rubric"], said) and updated["position"] == body["position"]
 
     def _absence(self, body, seat, session):
-        must(_names_session(body, session), "answer", "another phase or round")
+        must(session.is_named_by(body), "answer", "another phase or round")
         must(len(body["detail"].encode()) <= 500 and not _CONTROL.search(body["detail"]), "answer", "a detail that cannot be")
 
     def _evaluation(self, body, seat, session):
         """An evaluation, be it a whole answer or the updated one of a statement."""
-        must(_names_session(body, session) and body["jurorId"] == seat["jurorId"], "answer", "another phase, round or juror")
+        must(session.is_named_by(body) and body["jurorId"] == seat["jurorId"], "answer", "another phase, round or juror")
         if body["fallback"]:
             wanted = judgment.stand_in(seat, session.phase, session.round, self._settings["rubric"])
             must(form(body) == form(wanted), "answer", "no stand-in")
@@ -382,7 +385,7 @@ class Course:
         session = self._sessions[-1]
         judging = session.phase == "judging"
         must(act.action == ("final_judgment" if judging else "consensus_check"), "sequence", "no outcome")
-        must(judging or _names_session(act.payload["response"], session), "sequence", "another phase or round")
+        must(judging or session.is_named_by(act.payload["response"]), "sequence", "another phase or round")
         self._check_links(act, session.opening, session.by_seat())
         votes, body = self._votes(), act.payload["response"]
         if judging:
@@ -400,10 +403,6 @@ class Course:
         self._check_links(act, self._judgment, [])
         must(act.payload["response"]["acts"] == len(self._seen) + 1, "completion", "another number of acts")
         self.closed = True
-
-
-def _names_session(body, session):
-    return (body["phase"], body["roundNumber"]) == (session.phase, session.round)
 
 
 BOUND = 1 << 32
@@ -504,10 +503,7 @@ def _decide(record, found, rulings, findings):
     position = {"approved": stood, "rejected": None}.get(status, _given(record)) if not doubted else None
     rulings.setdefault(record.id, (record.digest, position))
     decision = {"record": record.id, "reviewer": record.get("reviewer_id"), "at": record.get("timestamp"), "status": status}
-    if position:
-        decision["position"] = position
-    if doubted:
-        decision["doubted"] = True
+    decision |= ({"position": position} if position else {}) | ({"doubted": True} if doubted else {})
     found |= {"position": position or "needs_review", "by": "person", "open": position is None}
     found |= {"decision": decision, "decisions": found["decisions"] + 1}
 

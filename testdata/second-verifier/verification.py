@@ -21,7 +21,7 @@ import tags
 import together
 import trials
 import vouching
-from canonical import Refused
+from canonical import Refused, require
 from shapes import moment
 
 _ANY_MORE = Fraction(1, 10**9)  # of a moment that is the last, as records count time
@@ -103,8 +103,8 @@ def _verify_statement(data, trust, reader):
 
 def _verify_opened(opened, trust, reader, statement=None):
     """The report on records; they may have come in a statement."""
-    if any(authority.revocation == "crl" for authority in trust.authorities):
-        raise keys.Unsupported("authorities whose certificates may be revoked")
+    stand = all(authority.revocation == "none" for authority in trust.authorities)
+    require(stand, "authorities whose certificates may be revoked", keys.Unsupported)
     findings = report.Findings(opened.kind, _ALWAYS)
     if statement is not None:
         findings.ask("envelope")
@@ -290,10 +290,8 @@ def _check_second(record, key, times, findings):
 
 
 def _check_order(opened, trust, at, findings, anchors=None):
-    if opened.checkpoint is None:
-        findings.doubt("order", "checkpoint")
-        return
     try:
+        require(opened.checkpoint is not None, "the file has no checkpoint", log.Unsigned)
         checkpoint = log.open_checkpoint(opened.checkpoint, trust.logs)
     except log.Unsigned as err:
         findings.doubt("order", "checkpoint", reason=str(err))
