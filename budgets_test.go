@@ -22,7 +22,7 @@ var budgets = []struct {
 	{"lines of tests in Go", 106_090},
 	{"packages", 84},
 	{"modules in the program", 42},
-	{"lines of the second verifier", 7_840},
+	{"lines of the second verifier", 7_830},
 	{"words of README, doc.go and docs", 62_160},
 	{"words of docs/format.md", 26_000},
 }
