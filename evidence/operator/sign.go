@@ -9,10 +9,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"golang.org/x/mod/sumdb/note"
 	"io"
 	"strings"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // SignCheckpoint writes the checkpoint as a note signed with the log's key. It returns an error if the key's name is not the origin.

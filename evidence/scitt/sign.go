@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
+
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/kit/cbor"

@@ -297,10 +297,10 @@ func tags(k kit) {
 		list[i].Actor, list[i].Counts.ActorSeq = evidence.Digest{}, 0
 	}
 	for i := range list {
-		if i >= 2 {
-			list[i].Counts.ActorSeq--
-		}
-		list[i] = k.add(list[i])[0]
+		k.plan(nil, func(b *storage.Batch) error {
+			b.Copied, list[i] = true, b.Rows[0] // so it begins with the second count of an actor, as a damaged log may
+			return nil
+		}, list[i])
 	}
 	k.agrees(list, nil)
 }

@@ -218,18 +218,6 @@ func TestStoppedProcess(t *testing.T) {
 	must.Want(t, errors.Join(s.Probe(t.Context()), add(t, s, "afterwards", 10)), nil)
 }
 
-// TestPaceCountsEachTime: the disk may get short, get room and get short again.
-func TestPaceCountsEachTime(t *testing.T) {
-	s := must.Get(Create(t.Context(), filepath.Join(t.TempDir(), "jurat.db")))(t)
-	defer s.Close()
-	for _, pages := range []int{0, movedAt, 0, movedAt} {
-		must.Do(t, s.moveAt(pages))
-		var has int
-		must.Do(t, s.writer.QueryRowContext(t.Context(), `PRAGMA wal_autocheckpoint`).Scan(&has))
-		must.Equal(t, has, pages)
-	}
-}
-
 // TestRevocationsOnFullDisk fills the disk with records. Revocations by other processes and a restart leave room for more of them.
 func TestRevocationsOnFullDisk(t *testing.T) {
 	rig.OnDisk(t, 16, func(disk *rig.Disk) {

@@ -175,16 +175,11 @@ func (s *Store) pace() error {
 	if still {
 		pages = 0
 	}
-	if err = s.moveAt(pages); err == nil {
+	err = s.exec(fmt.Sprintf("PRAGMA wal_autocheckpoint(%d)", pages))
+	if err == nil {
 		s.still = still
 	}
 	return err
-}
-
-// moveAt sets after how many pages a commit moves the write-ahead log. SQLite obeys this pragma while it parses it: a prepared one would count once.
-func (s *Store) moveAt(pages int) error {
-	_, err := s.writer.ExecContext(context.Background(), fmt.Sprintf("PRAGMA wal_autocheckpoint(%d)", pages))
-	return translate(err)
 }
 
 // reclaimPages is how many pages one transaction frees. No process can append during it.
