@@ -97,25 +97,17 @@ func TestSignAndCheck(t *testing.T) {
 	signed := must(client.Sign([]byte(payload), signer))
 	reread := must(evidence.Open(must(signed.Marshal())))
 	report := must(client.Check(signed, reread, trustIn(signer, private.Public())))
-	if f := report.Of(verify.NonRepudiation); f.Status != verify.Proved {
-		t.Errorf("non-repudiation: %+v", f)
-	}
-	if f := report.Of(verify.Time); f.Status != verify.NotProved {
-		t.Errorf("time of a record without a time stamp: %+v", f)
-	}
+	f := report.Of(verify.NonRepudiation)
+	check.Hold(t, f.Status == verify.Proved, "non-repudiation: %+v", f)
+	f = report.Of(verify.Time)
+	check.Hold(t, f.Status == verify.NotProved, "time of a record without a time stamp: %+v", f)
 	other := must(client.Sign([]byte(payload), signer)) // the key has another id
-	if _, err := client.Check(signed, other, nil); !errors.Is(err, client.ErrOther) {
-		t.Errorf("another record: %v", err)
-	}
+	check.Fail(t, client.ErrOther, "another record")(client.Check(signed, other, nil))
 	forged := *reread
 	forged.Signatures = other.Signatures
-	if _, err := client.Check(signed, &forged, nil); !errors.Is(err, client.ErrOther) {
-		t.Errorf("another signature: %v", err)
-	}
+	check.Fail(t, client.ErrOther, "another signature")(client.Check(signed, &forged, nil))
 	forged.Signatures = nil
-	if _, err := client.Check(signed, &forged, nil); !errors.Is(err, client.ErrOther) {
-		t.Errorf("no signature: %v", err)
-	}
+	check.Fail(t, client.ErrOther, "no signature")(client.Check(signed, &forged, nil))
 }
 
 func TestSignRefuses(t *testing.T) {
@@ -128,19 +120,11 @@ func TestSignRefuses(t *testing.T) {
 		"an act of the operator":           `{"action_type":"erasure","agent_id":"a","timestamp":"2026-01-31T16:15:00Z","response":{}}`,
 		"names other keys than those that": strings.Replace(payload, `{`, `{"signers":[{"alg":"ES256","key_id":"`+evidence.DigestOf(nil).String()+`"}],`, 1),
 	} {
-		if _, err := client.Sign([]byte(doc), signer); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("signed: %v, want %q", err, want)
-		}
-		if _, err := client.Prepare([]byte(doc), private.Public()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("prepared: %v, want %q", err, want)
-		}
+		check.Refuse(t, want, "signed")(client.Sign([]byte(doc), signer))
+		check.Refuse(t, want, "prepared")(client.Prepare([]byte(doc), private.Public()))
 	}
-	if _, err := client.Sign([]byte(payload)); err == nil {
-		t.Error("Sign accepted a payload without signers")
-	}
-	if _, err := client.Prepare([]byte(payload)); err == nil {
-		t.Error("Prepare accepted a payload without signers")
-	}
+	check.Refuse(t, "", "Sign accepted a payload without signers")(client.Sign([]byte(payload)))
+	check.Refuse(t, "", "Prepare accepted a payload without signers")(client.Prepare([]byte(payload)))
 }
 
 // TestHighS: a program that does not know low S signs with a high S. Assemble replaces the signature by its low-S form.
@@ -150,28 +134,18 @@ func TestHighS(t *testing.T) {
 	canonical := must(client.Prepare([]byte(payload), private.Public()))
 	low := must(signer.Sign(canonical))
 	var parts struct{ R, S *big.Int }
-	if _, err := asn1.Unmarshal(low, &parts); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(asn1.Unmarshal(low, &parts))(t)
 	parts.S.Sub(elliptic.P256().Params().N, parts.S)
 	high := must(asn1.Marshal(parts))
 	r := must(client.Assemble(canonical, high))
-	if string(r.Signatures[0]) != string(low) {
-		t.Errorf("%x, want %x", r.Signatures[0], low)
-	}
+	check.Hold(t, string(r.Signatures[0]) == string(low), "%x, want %x", r.Signatures[0], low)
 	given := must(evidence.OpenParts(canonical, [][]byte{high}, nil))
-	if _, err := client.Check(given, r, nil); err != nil {
-		t.Errorf("its twin is another: %v", err)
-	}
+	check.Fail(t, nil, "its twin is another")(client.Check(given, r, nil))
 	for _, signatures := range [][][]byte{nil, {low, low}, {append(low, 0)}, {[]byte("no signature")}} {
-		if _, err := client.Assemble(canonical, signatures...); err == nil {
-			t.Errorf("assembled with %x", signatures)
-		}
+		check.Refuse(t, "", "assembled with", signatures)(client.Assemble(canonical, signatures...))
 	}
 	for _, text := range []string{string(canonical) + "\n", " " + string(canonical), "{}", ""} {
-		if _, err := client.Assemble([]byte(text), low); err == nil {
-			t.Errorf("assembled %q", text)
-		}
+		check.Refuse(t, "", "assembled", text)(client.Assemble([]byte(text), low))
 	}
 }
 
@@ -191,9 +165,8 @@ func TestOpenSSL(t *testing.T) {
 				t.Helper()
 				cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", line)
 				cmd.Dir = dir
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%s: %v\n%s", line, err, out)
-				}
+				out, err := cmd.CombinedOutput()
+				check.Need(t, err == nil, "%s: %v\n%s", line, err, out)
 			}
 			shell(make)
 			shell("openssl pkey -in private.pem -pubout -out public.pem")
@@ -211,9 +184,7 @@ func TestOpenSSL(t *testing.T) {
 				r := must(client.Assemble(canonical, read("sig.bin")))
 				check.Want(t, r.CheckSignature(0, public), nil)
 			}
-			if signer.Info().KeyID != must(evidence.KeyIDOf(public)) {
-				t.Error("the private key does not belong to the public key")
-			}
+			check.Hold(t, signer.Info().KeyID == must(evidence.KeyIDOf(public)), "the private key does not belong to the public key")
 		})
 	}
 }
@@ -222,9 +193,7 @@ func TestKeysRefused(t *testing.T) {
 	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	good := encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(private)))
 	public := encoded("PUBLIC KEY", must(x509.MarshalPKIXPublicKey(private.Public())))
-	if _, err := client.ParseKey(append([]byte("# mine\n"), good...)); err != nil {
-		t.Errorf("with a comment: %v", err)
-	}
+	check.Fail(t, nil, "with a comment")(client.ParseKey(append([]byte("# mine\n"), good...)))
 	for want, text := range map[string][]byte{
 		"found none":                   nil,
 		"openssl pkcs8 -topk8":         encoded("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(private))),
@@ -234,16 +203,10 @@ func TestKeysRefused(t *testing.T) {
 		"an ECDSA key on P-384":        encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))))),
 		`found "ENCRYPTED PRIVATE KEY`: encoded("ENCRYPTED PRIVATE KEY", []byte{1}),
 	} {
-		if _, err := client.ParseKey(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		check.Refuse(t, want)(client.ParseKey(text))
 	}
-	if _, err := client.ParsePublicKey(good); err == nil || !strings.Contains(err.Error(), "-pubout") {
-		t.Errorf("a private key: %v", err)
-	}
-	if _, err := client.ParsePublicKey(public); err != nil {
-		t.Error(err)
-	}
+	check.Refuse(t, "-pubout", "a private key")(client.ParsePublicKey(good))
+	check.Fail(t, nil)(client.ParsePublicKey(public))
 }
 
 // FuzzParseKeys: every key that parses can make signatures that are valid by this format.
@@ -253,13 +216,10 @@ func FuzzParseKeys(f *testing.F) {
 	f.Add(encoded("PUBLIC KEY", must(x509.MarshalPKIXPublicKey(private.Public()))))
 	f.Add([]byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if signer, err := client.ParseKey(text); err == nil && signer.Info().KeyID.IsZero() {
-			t.Error("a key without an id")
-		}
+		signer, err := client.ParseKey(text)
+		check.Hold(t, err != nil || !signer.Info().KeyID.IsZero(), "a key without an id")
 		if public, err := client.ParsePublicKey(text); err == nil {
-			if _, err := evidence.KeyIDOf(public); err != nil {
-				t.Error(err)
-			}
+			check.Fail(t, nil)(evidence.KeyIDOf(public))
 		}
 	})
 }
@@ -283,9 +243,7 @@ func TestProve(t *testing.T) {
 	for range 2 { // the same statement again takes the place of the first
 		check.Do(t, client.Prove(below, about))
 	}
-	if _, err := evidence.Withhold([]*evidence.Record{&sent}, []string{"/metadata/amount", "/prompt"}); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(evidence.Withhold([]*evidence.Record{&sent}, []string{"/metadata/amount", "/prompt"}))(t)
 	file := must(sent.Marshal())
 	read := must(evidence.Open(file))
 	if found := verify.Record(read, verify.Options{}); len(read.Properties) != 1 || len(found.Properties) != 1 || found.Of(verify.Property).Status != verify.Proved || len(read.Disclosures) != 0 {
@@ -300,12 +258,10 @@ func TestProve(t *testing.T) {
 	lied.Disclosures = slices.Clone(mine.Disclosures)
 	lied.Disclosures[0].Value = jsontext.Value("99.5")
 	check.Want(t, client.Prove(below, evidence.Member{Record: &lied, Pointer: "/metadata/amount"}), evidence.ErrDisclosure)
-	if err := client.Disclose(&sent, &lied); !errors.Is(err, evidence.ErrDisclosure) || len(sent.Disclosures) != 0 {
-		t.Errorf("disclosing another value: %v", err)
-	}
-	if _, err := client.SignApart([]byte(refund), client.Apart{Provable: map[string]property.Kind{"/metadata/amount": "date"}}, signer); err == nil {
-		t.Error("a number was made provable as a date")
-	}
+	err = client.Disclose(&sent, &lied)
+	check.Hold(t, errors.Is(err, evidence.ErrDisclosure) && len(sent.Disclosures) == 0, "disclosing another value: %v", err)
+	_, err = client.SignApart([]byte(refund), client.Apart{Provable: map[string]property.Kind{"/metadata/amount": "date"}}, signer)
+	check.Hold(t, err != nil, "a number was made provable as a date")
 }
 
 // TestProperty: the request has the statement as docs/api.md writes it, and the answer is the server's bundle.
@@ -317,18 +273,13 @@ func TestProperty(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, sent = r.Method+" "+r.URL.Path, string(must(io.ReadAll(r.Body)))
 		w.Header().Set("Content-Type", "application/json")
-		if _, err := w.Write(doc); err != nil {
-			t.Error(err)
-		}
+		check.Fail(t, nil)(w.Write(doc))
 	}))
 	t.Cleanup(s.Close)
 	got, err := connect(t, client.Config{URL: s.URL}).Property(t.Context(), "a/b", api.Property{Form: "range", Pointer: "/metadata/amount", Lo: []byte("0"), Hi: []byte("5000")})
-	if err != nil || got.Records[0].Digest != bundle.Records[0].Digest {
-		t.Errorf("%v, %v", got, err)
-	}
-	if path != "POST /v1/records/a/b/properties" || sent != `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5000}` {
-		t.Errorf("%s %s", path, sent)
-	}
+	check.Hold(t, err == nil && got.Records[0].Digest == bundle.Records[0].Digest, "%v, %v", got, err)
+	check.Hold(t, path == "POST /v1/records/a/b/properties" && sent == `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5000}`,
+		"%s %s", path, sent)
 }
 
 func connect(t *testing.T, c client.Config) *client.Client {
@@ -362,17 +313,13 @@ var sentinels = map[string]error{"malformed": api.ErrMalformed, "sign-in": api.E
 // TestProblemsAreTheSameErrors sends each problem over HTTP. The client must return the same error, and no other.
 func TestProblemsAreTheSameErrors(t *testing.T) {
 	problems := api.Problems()
-	if len(problems) != len(sentinels) {
-		t.Fatalf("%d problems and %d errors", len(problems), len(sentinels))
-	}
+	check.Need(t, len(problems) == len(sentinels), "%d problems and %d errors", len(problems), len(sentinels))
 	for _, p := range problems {
 		doc := check.Get(json.Marshal(api.NewProblem(errors.Join(errors.New("this time"), sentinels[p.Name()]))))(t)
 		url, _ := answering(t, p.Status, api.ProblemMediaType, string(doc))
 		_, err := connect(t, client.Config{URL: url, Attempts: 1}).Record(t.Context(), "x")
 		for name, sentinel := range sentinels {
-			if errors.Is(err, sentinel) != (name == p.Name()) {
-				t.Errorf("%s is %q: %v", p.Name(), name, err)
-			}
+			check.Hold(t, errors.Is(err, sentinel) == (name == p.Name()), "%s is %q: %v", p.Name(), name, err)
 		}
 	}
 }
@@ -390,22 +337,17 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	} {
 		url, _ := answering(t, c.status, c.media, c.body)
 		_, err := connect(t, client.Config{URL: url, MaxAnswer: 1000}).Record(t.Context(), "x")
-		if err == nil || errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrForbidden) {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.Hold(t, err != nil && !errors.Is(err, api.ErrNotFound) && !errors.Is(err, api.ErrForbidden), "%s: %v", name, err)
 	}
 }
 
 func TestTokensGoNowhereInTheClear(t *testing.T) {
 	for url, good := range map[string]bool{"http://jurat.example": false, "https://jurat.example": true, "http://127.0.0.1:1": true, "http://[::1]:1": true,
 		"http://localhost": true, "ftp://127.0.0.1": false, "jurat.example": false, "": false, "https://": false, ":": false} {
-		if _, err := client.NewClient(client.Config{URL: url, Token: "t"}); (err == nil) != good {
-			t.Errorf("%q: %v", url, err)
-		}
+		_, err := client.NewClient(client.Config{URL: url, Token: "t"})
+		check.Hold(t, (err == nil) == good, "%q: %v", url, err)
 	}
-	if _, err := client.NewClient(client.Config{URL: "http://jurat.example"}); err != nil {
-		t.Errorf("without a token: %v", err)
-	}
+	check.Fail(t, nil, "without a token")(client.NewClient(client.Config{URL: "http://jurat.example"}))
 }
 
 // A transport answers requests without a network.
@@ -424,28 +366,21 @@ func TestTriesAgain(t *testing.T) {
 		})
 		c := connect(t, client.Config{URL: "https://jurat.example", HTTP: &http.Client{Transport: away}})
 		began := time.Now()
-		if _, err := c.Seal(t.Context(), []byte("{}")); err == nil {
-			t.Error("Seal succeeded although no server answered")
-		}
-		if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
-			t.Errorf("keys %q", keys)
-		}
+		check.Refuse(t, "", "Seal succeeded although no server answered")(c.Seal(t.Context(), []byte("{}")))
+		check.Hold(t, len(keys) == 3 && keys[0] != "" && keys[0] == keys[1] && keys[1] == keys[2], "keys %q", keys)
 		check.Equal(t, time.Since(began), 600*time.Millisecond)
 		keys = nil
-		if _, err := c.WithKey("mine").Seal(t.Context(), []byte("{}")); err == nil || keys[0] != "mine" {
-			t.Errorf("keys %q, %v", keys, err)
-		}
+		_, err := c.WithKey("mine").Seal(t.Context(), []byte("{}"))
+		check.Hold(t, err != nil && keys[0] == "mine", "keys %q, %v", keys, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		keys = nil
-		if _, err := c.Seal(ctx, []byte("{}")); !errors.Is(err, context.DeadlineExceeded) || len(keys) != 1 {
-			t.Errorf("%d attempts, %v", len(keys), err)
-		}
+		_, err = c.Seal(ctx, []byte("{}"))
+		check.Hold(t, errors.Is(err, context.DeadlineExceeded) && len(keys) == 1, "%d attempts, %v", len(keys), err)
 	})
 	url, asked := answering(t, 422, api.ProblemMediaType, `{"type":"urn:jurat:problem:invalid","title":"t","status":422,"detail":"d"}`)
-	if _, err := connect(t, client.Config{URL: url}).Seal(t.Context(), []byte("{}")); !errors.Is(err, api.ErrInvalid) || asked.Load() != 1 {
-		t.Errorf("asked %d times, %v", asked.Load(), err)
-	}
+	_, err := connect(t, client.Config{URL: url}).Seal(t.Context(), []byte("{}"))
+	check.Hold(t, errors.Is(err, api.ErrInvalid) && asked.Load() == 1, "asked %d times, %v", asked.Load(), err)
 }
 
 // TestRedirectsAreNotFollowed: the client follows no redirect, because another host must not get the token or the text
@@ -455,22 +390,14 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		s := httptest.NewServer(http.RedirectHandler(elsewhere, status))
 		c := connect(t, client.Config{URL: s.URL, Token: "jurat_x"})
-		if _, err := c.Seal(t.Context(), []byte(`{"secret":1}`)); err == nil {
-			t.Errorf("%d: no error", status)
-		}
-		if _, err := c.Record(t.Context(), "x"); err == nil {
-			t.Errorf("%d: no error", status)
-		}
+		check.Refuse(t, "", status, "no error")(c.Seal(t.Context(), []byte(`{"secret":1}`)))
+		check.Refuse(t, "", status, "no error")(c.Record(t.Context(), "x"))
 		for _, err := range c.Watch(t.Context(), "trial-x", 0) {
-			if err == nil {
-				t.Errorf("%d: no error", status)
-			}
+			check.Hold(t, err != nil, "%d: no error", status)
 		}
 		s.Close()
 	}
-	if n := asked.Load(); n > 0 {
-		t.Errorf("the other host got %d requests", n)
-	}
+	check.Equal(t, asked.Load(), 0, "requests to the other host")
 }
 
 // TestResumeAndCancel: each asks for the trial by its id, and a cancellation says why.
@@ -486,9 +413,7 @@ func TestResumeAndCancel(t *testing.T) {
 	check.Equal(t, must(c.Resume(t.Context(), "a/b")).ID, "trial-1")
 	check.Equal(t, must(c.Cancel(t.Context(), "a/b", "by mistake")).ID, "trial-1")
 	want := []string{"POST /v1/submissions/a%2Fb/resume ", `POST /v1/submissions/a%2Fb/cancel {"reason":"by mistake"}`}
-	if !slices.Equal(asked, want) {
-		t.Errorf("%q", asked)
-	}
+	check.Hold(t, slices.Equal(asked, want), "%q", asked)
 }
 
 // telling is a server that sends the events of a trial in parts, one part for each connection. It records the requests.
@@ -518,9 +443,7 @@ func heard(t *testing.T, c *client.Client, after int64) (seqs []int64, err error
 		if err != nil {
 			return seqs, err
 		}
-		if e.SubmissionID != "trial-x" || !strings.Contains(string(e.JSON), `"more":1`) {
-			t.Errorf("%+v", e)
-		}
+		check.Hold(t, e.SubmissionID == "trial-x" && strings.Contains(string(e.JSON), `"more":1`), "%+v", e)
 		seqs = append(seqs, e.Seq)
 	}
 	return seqs, nil
@@ -535,37 +458,29 @@ func TestWatchGoesOn(t *testing.T) {
 		t.Errorf("%v, %v, asked for %v", err, seqs, *asked)
 	}
 	url, _ = telling(t, "over")
-	if seqs, err := heard(t, connect(t, client.Config{URL: url}), 7); err != nil || len(seqs) > 0 {
-		t.Errorf("%v, %v", err, seqs)
-	}
+	seqs, err = heard(t, connect(t, client.Config{URL: url}), 7)
+	check.Hold(t, err == nil && len(seqs) == 0, "%v, %v", err, seqs)
 }
 
 // TestWatchGivesUp: Watch returns an error after several failed attempts, at once if the server refuses, and at once if
 // an event is missing.
 func TestWatchGivesUp(t *testing.T) {
 	url, asked := telling(t, event(1, "a"), "")
-	if seqs, err := heard(t, connect(t, client.Config{URL: url, Attempts: 2}), 0); err == nil || len(seqs) != 1 || len(*asked) != 3 {
-		t.Errorf("%v, %v, asked for %v", err, seqs, *asked)
-	}
+	seqs, err := heard(t, connect(t, client.Config{URL: url, Attempts: 2}), 0)
+	check.Hold(t, err != nil && len(seqs) == 1 && len(*asked) == 3, "%v, %v, asked for %v", err, seqs, *asked)
 	url, asked = telling(t, event(1, "a")+event(3, "b"))
-	if seqs, err := heard(t, connect(t, client.Config{URL: url}), 0); err == nil || len(seqs) != 1 || len(*asked) != 1 {
-		t.Errorf("%v, %v, asked for %v", err, seqs, *asked)
-	}
+	seqs, err = heard(t, connect(t, client.Config{URL: url}), 0)
+	check.Hold(t, err != nil && len(seqs) == 1 && len(*asked) == 1, "%v, %v, asked for %v", err, seqs, *asked)
 	url, count := answering(t, http.StatusForbidden, api.ProblemMediaType, `{"type":"urn:jurat:problem:forbidden","title":"x","status":403,"detail":"x"}`)
-	if _, err := heard(t, connect(t, client.Config{URL: url}), 0); !errors.Is(err, api.ErrForbidden) || count.Load() != 1 {
-		t.Errorf("%v, asked %d times", err, count.Load())
-	}
+	_, err = heard(t, connect(t, client.Config{URL: url}), 0)
+	check.Hold(t, errors.Is(err, api.ErrForbidden) && count.Load() == 1, "%v, asked %d times", err, count.Load())
 	url, _ = telling(t, event(1, strings.Repeat("a", 1000)))
-	if _, err := heard(t, connect(t, client.Config{URL: url, MaxAnswer: 500}), 0); err == nil || !strings.Contains(err.Error(), "500 bytes") {
-		t.Error(err)
-	}
+	check.Refuse(t, "500 bytes")(heard(t, connect(t, client.Config{URL: url, MaxAnswer: 500}), 0))
 	url, asked = telling(t, event(1, "a")+event(2, "b"))
 	for range connect(t, client.Config{URL: url}).Watch(t.Context(), "trial-x", 0) {
 		break
 	}
-	if len(*asked) != 1 {
-		t.Errorf("the requests were %v, want none after the caller stopped", *asked)
-	}
+	check.Hold(t, len(*asked) == 1, "the requests were %v, want none after the caller stopped", *asked)
 }
 
 // TestConduct: bundles come one by one, in order. An answer that breaks off, or is no bundle, or too long, is an error after what came before.
@@ -593,9 +508,7 @@ func TestConduct(t *testing.T) {
 		{"too long", files[0] + files[0][:2000] + strings.Repeat(" ", 100_000), "more than 90000 bytes", 0, 1},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.EscapedPath() != "/v1/agents/a%2Fb%20c/conduct" || r.URL.RawQuery != "size=7" {
-				t.Error(r.URL)
-			}
+			check.Hold(t, r.URL.EscapedPath() == "/v1/agents/a%2Fb%20c/conduct" && r.URL.RawQuery == "size=7", "%v", r.URL)
 			if c.length > 0 {
 				w.Header().Set("Content-Length", fmt.Sprint(c.length))
 			}
@@ -608,21 +521,16 @@ func TestConduct(t *testing.T) {
 			}
 		}
 		s.Close()
-		if n != c.files || (failed == nil) != (c.wrong == "") || failed != nil && !strings.Contains(failed.Error(), c.wrong) {
-			t.Errorf("%s: %d files, %v", c.name, n, failed)
-		}
+		check.Hold(t, n == c.files && (failed == nil) == (c.wrong == "") && (failed == nil || strings.Contains(failed.Error(), c.wrong)),
+			"%s: %d files, %v", c.name, n, failed)
 	}
 	url, _ := answering(t, http.StatusNoContent, "text/plain", "")
 	for _, err := range connect(t, client.Config{URL: url}).Conduct(t.Context(), "a", 7) {
-		if err == nil {
-			t.Error("no answer is taken for no files")
-		}
+		check.Hold(t, err != nil, "no answer is taken for no files")
 	}
 	url, _ = answering(t, http.StatusNotFound, api.ProblemMediaType, `{"type":"urn:jurat:problem:not-found","title":"x","status":404}`)
 	for _, err := range connect(t, client.Config{URL: url}).Conduct(t.Context(), "a", 7) {
 		var p *api.Problem
-		if !errors.As(err, &p) {
-			t.Error(err)
-		}
+		check.Hold(t, errors.As(err, &p), "%v", err)
 	}
 }

@@ -45,9 +45,8 @@ func TestPaths(t *testing.T) {
 		"0/000.p/", "0/000.p/+1", "0/-01", "0/+01", "0/000.q/1", "00/000", "64/000", "-1/000", "data/000", "+1/000", "0/x999/x999/x999/x999/x999/x999/999",
 		"0/xx001/000", "0/x001x/000", "0/000/", "entries/000.p/1.p/1", "0/٠٠٠"} {
 		level, rest, _ := strings.Cut(bad, "/")
-		if got, err := tiles.Parse(level, rest); err == nil {
-			t.Errorf("%s: %v", bad, got)
-		}
+		got, err := tiles.Parse(level, rest)
+		must.Hold(t, err != nil, "%s: %v", bad, got)
 	}
 }
 
@@ -63,9 +62,8 @@ func TestLastTile(t *testing.T) {
 	}
 	for _, n := range []int64{1<<55 - 1, 1 << 55, math.MaxInt64} {
 		for _, level := range []int{tiles.EntriesLevel, 0, 1, 7, 63} {
-			if tile := (tlog.Tile{H: 8, L: level, N: n, W: 256}); tiles.In(tile, operator.MaxEntries) || tiles.In(tile, 3) {
-				t.Errorf("%v is in a tree", tile)
-			}
+			tile := (tlog.Tile{H: 8, L: level, N: n, W: 256})
+			must.Hold(t, !tiles.In(tile, operator.MaxEntries) && !tiles.In(tile, 3), "%v is in a tree", tile)
 			must.Equal(t, tiles.Of(level, n, operator.MaxEntries).W, 0)
 		}
 	}
@@ -105,19 +103,13 @@ func TestEntriesAreReadStrictly(t *testing.T) {
 		got, err := tiles.ParseEntries(bundle, len(entries))
 		must.Hold(t, err == nil && slices.EqualFunc(got, entries, bytes.Equal), "%d entries: %v", len(entries), err)
 		for _, n := range []int{len(entries) - 1, len(entries) + 1} {
-			if _, err := tiles.ParseEntries(bundle, n); err == nil {
-				t.Errorf("%d entries pass for %d", len(entries), n)
-			}
+			must.Refuse(t, "", len(entries), "entries pass for", n)(tiles.ParseEntries(bundle, n))
 		}
 		for cut := range min(len(bundle), 20) {
-			if _, err := tiles.ParseEntries(bundle[:len(bundle)-cut-1], len(entries)); err == nil {
-				t.Errorf("%d entries: cut by %d", len(entries), cut+1)
-			}
+			must.Refuse(t, "", len(entries), "entries: cut by", cut+1)(tiles.ParseEntries(bundle[:len(bundle)-cut-1], len(entries)))
 		}
 	}
-	if _, err := tiles.FormatEntries([][]byte{make([]byte, tiles.MaxEntry+1)}); err == nil {
-		t.Error("an entry whose length does not fit")
-	}
+	must.Refuse(t, "", "an entry whose length does not fit")(tiles.FormatEntries([][]byte{make([]byte, tiles.MaxEntry+1)}))
 }
 
 // A shelf is a log in memory that serves its files over HTTP.
@@ -193,9 +185,7 @@ func TestTree(t *testing.T) {
 		tree := client.Tree(t.Context(), s.head)
 		for _, index := range []int64{0, n / 3, n - 1} {
 			proof := must.Get(tree.ProveInclusion(index))(t)
-			if err := tlog.CheckRecord(proof, n, s.head.Root, index, tlog.RecordHash(entry(index))); err != nil {
-				t.Errorf("entry %d of %d: %v", index, n, err)
-			}
+			must.Want(t, tlog.CheckRecord(proof, n, s.head.Root, index, tlog.RecordHash(entry(index))), nil, "entry", index, "of", n)
 		}
 		for _, small := range []int64{0, 1, n / 2, n - 1, n} {
 			if small == 0 && n == 1 {
@@ -206,14 +196,10 @@ func TestTree(t *testing.T) {
 			if small == 0 {
 				old.head.Root = operator.EmptyRoot()
 			}
-			if err := proof.Check(old.head, s.head); err != nil {
-				t.Errorf("from %d to %d: %v", small, n, err)
-			}
+			must.Want(t, proof.Check(old.head, s.head), nil, "from", small, "to", n)
 			fork := must.Get(tree.ProveFork(small))(t)
 			old.head.Root[0] ^= 1 // of another history
-			if err := fork.Check(old.head, s.head); !errors.Is(err, operator.ErrFork) {
-				t.Errorf("the proof that %d and %d entries are a fork: %v", small, n, err)
-			}
+			must.Want(t, fork.Check(old.head, s.head), operator.ErrFork, "the proof that", small, "and", n, "entries are a fork")
 		}
 		var next int64
 		err := tree.Entries(0, n, func(index int64, got []byte) error {
@@ -276,15 +262,11 @@ func TestSizesThatNoLogHas(t *testing.T) {
 			"entries":             func() error { return tree.Entries(0, size, func(int64, []byte) error { return nil }) },
 		}
 		for what, asked := range ask {
-			if err := asked(); !errors.Is(err, tiles.ErrInconsistent) {
-				t.Errorf("%s of %d: %v", what, size, err)
-			}
+			must.Want(t, asked(), tiles.ErrInconsistent, what, "of", size)
 		}
 	}
 	largest := client.Tree(t.Context(), operator.Checkpoint{Size: operator.MaxEntries})
-	if _, err := largest.Leaves(0, 1); !errors.Is(err, tiles.ErrUnavailable) { // there are no tiles of this size
-		t.Error(err)
-	}
+	must.Fail(t, tiles.ErrUnavailable)(largest.Leaves(0, 1)) // there are no tiles of this size
 }
 
 // TestPartialTilesThatAreGone: once the full tile exists, the log may delete its partial tiles.
@@ -311,26 +293,21 @@ func TestAnswersOfLogs(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
 	}
-	if doc, err := client.Checkpoint(t.Context()); err != nil || doc != "as it is" || s.asked["checkpoint"] != 3 {
-		t.Errorf("%q, %v, asked %d times", doc, err, s.asked["checkpoint"])
-	}
+	doc, err := client.Checkpoint(t.Context())
+	must.Hold(t, err == nil && doc == "as it is" && s.asked["checkpoint"] == 3, "%q, %v, asked %d times", doc, err, s.asked["checkpoint"])
 	s.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true }
-	if _, err := client.Checkpoint(t.Context()); !errors.Is(err, tiles.ErrRefused) || s.asked["checkpoint"] != 4 {
-		t.Errorf("%v, asked %d times", err, s.asked["checkpoint"])
-	}
+	_, err = client.Checkpoint(t.Context())
+	must.Hold(t, errors.Is(err, tiles.ErrRefused) && s.asked["checkpoint"] == 4, "%v, asked %d times", err, s.asked["checkpoint"])
 	s.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusNotFound); return true }
-	if _, err := client.Tree(t.Context(), s.head).ProveInclusion(1); !errors.Is(err, tiles.ErrUnavailable) || errors.Is(err, tiles.ErrInconsistent) {
-		t.Errorf("%v", err)
-	}
+	_, err = client.Tree(t.Context(), s.head).ProveInclusion(1)
+	must.Hold(t, errors.Is(err, tiles.ErrUnavailable) && !errors.Is(err, tiles.ErrInconsistent), "%v", err)
 	gone := must.Get(tiles.New(tiles.Config{URL: "http://127.0.0.1:1/"}))(t)
 	must.Fail(t, tiles.ErrUnavailable)(gone.Checkpoint(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	must.Fail(t, context.Canceled)(gone.Checkpoint(ctx))
 	for _, url := range []string{"", "jurat.example/log", "ftp://jurat.example", "https://jurat.example/log?x=1"} {
-		if _, err := tiles.New(tiles.Config{URL: url}); err == nil {
-			t.Errorf("%q is taken", url)
-		}
+		must.Refuse(t, "", url, "is taken")(tiles.New(tiles.Config{URL: url}))
 	}
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		must.Equal(t, r.Header.Get("Authorization"), "")
@@ -340,7 +317,5 @@ func TestAnswersOfLogs(t *testing.T) {
 	defer sends.Close()
 	trusting := must.Get(tiles.New(tiles.Config{URL: sends.URL, Token: "secret"}))(t)
 	must.Fail(t, tiles.ErrUnavailable)(trusting.Checkpoint(t.Context()))
-	if _, err := tiles.New(tiles.Config{URL: "http://jurat.example/log", Token: "secret"}); err == nil {
-		t.Error("New accepted a token for an unencrypted connection")
-	}
+	must.Refuse(t, "", "New accepted a token for an unencrypted connection")(tiles.New(tiles.Config{URL: "http://jurat.example/log", Token: "secret"}))
 }

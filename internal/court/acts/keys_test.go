@@ -52,15 +52,12 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	must.Fail(t, keys.ErrNoKey)(seal())
 	for _, r := range []*evidence.Record{before, after} {
 		logged, err := there.Ledger.Record(t.Context(), r.Payload.RecordID)
-		if err != nil || logged.Digest != r.Digest {
-			t.Errorf("record %s: %v", r.Payload.RecordID, err)
-		}
+		must.Hold(t, err == nil && logged.Digest == r.Digest, "record %s: %v", r.Payload.RecordID, err)
 	}
 	events := must.Get(there.Ledger.Chain(t.Context(), operator.KeysChain))(t)
 	head := must.Get(there.Ledger.Checkpoint(t.Context()))(t)
-	if size, err := there.Ledger.SizeAt(t.Context(), head); err != nil || size != int64(2+len(events)) {
-		t.Errorf("the log has %d records, %d of them about keys: %v", size, len(events), err)
-	}
+	size, err := there.Ledger.SizeAt(t.Context(), head)
+	must.Hold(t, err == nil && size == int64(2+len(events)), "the log has %d records, %d of them about keys: %v", size, len(events), err)
 }
 
 // stale knows of no keys to seal with, until the log is read.

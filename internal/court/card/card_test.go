@@ -10,7 +10,6 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -102,12 +101,10 @@ func TestDefaults(t *testing.T) {
 		changed := strings.Replace(doc, change[0], change[1], 1)
 		must.Need(t, changed != doc, "%q changes nothing in %s", change, doc)
 		c := parse(t, changed)
-		if err := c.Check(&c.Signatures[0], key.Public()); (err == nil) != holds {
-			t.Errorf("%q: %v", change, err)
-		}
-		if after, err := c.Digest(); err != nil || after == before {
-			t.Errorf("%q: the digest stays, %v", change, err)
-		}
+		err := c.Check(&c.Signatures[0], key.Public())
+		must.Hold(t, (err == nil) == holds, "%q: %v", change, err)
+		after, err := c.Digest()
+		must.Hold(t, err == nil && after != before, "%q: the digest stays, %v", change, err)
 	}
 }
 
@@ -118,13 +115,9 @@ func TestCheck(t *testing.T) {
 		doc := sign(t, whole, key, "")
 		c := parse(t, doc)
 		must.Need(t, len(c.Signatures) == 1 && c.Signatures[0].Algorithm == name, "%s: %+v", name, c.Signatures)
-		if err := c.Check(&c.Signatures[0], key.Public()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Want(t, c.Check(&c.Signatures[0], key.Public()), nil, name)
 		changed := parse(t, strings.Replace(doc, "Makes soup", "Makes poison", 1))
-		if err := changed.Check(&changed.Signatures[0], key.Public()); !errors.Is(err, card.ErrNotThisKey) {
-			t.Errorf("%s, changed: %v", name, err)
-		}
+		must.Want(t, changed.Check(&changed.Signatures[0], key.Public()), card.ErrNotThisKey, name, "changed")
 		for other, key := range all {
 			must.Hold(t, other == name || c.Check(&c.Signatures[0], key.Public()) != nil, "%s is checked by a key of %s", name, other)
 		}
@@ -162,9 +155,7 @@ func TestHostileSignatures(t *testing.T) {
 	must.Want(t, c.Check(&c.Signatures[0], key.Public()), nil)
 	for _, wrong := range []string{`{"signatures":1}`, `{"signatures":[1]}`, `{"signatures":[{"protected":"e30"}]}`, `[]`, `null`, `{"a":1,"a":2}`,
 		`{"signatures":[` + strings.TrimSuffix(strings.Repeat(`{"protected":"e30","signature":""},`, 17), ",") + `]}`} {
-		if _, err := card.Parse([]byte(wrong)); err == nil {
-			t.Errorf("%s: parsed", wrong)
-		}
+		must.Refuse(t, "", wrong, "parsed")(card.Parse([]byte(wrong)))
 	}
 }
 
@@ -174,9 +165,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"capabilities":[],"skills":{"a":null},"signatures":[{"protected":"e30","signature":""}]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		if c, err := card.Parse(doc); err == nil {
-			if _, err := c.Digest(); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Digest())(t)
 		}
 	})
 }
@@ -212,13 +201,10 @@ type answer struct {
 func (j *judge) ask(question map[string]any) (a answer) {
 	j.t.Helper()
 	doc := must.Get(json.Marshal(question))(j.t)
-	if _, err := fmt.Fprintf(j.in, "%s\n", doc); err != nil {
-		j.t.Fatal(err)
-	}
+	must.Get(fmt.Fprintf(j.in, "%s\n", doc))(j.t)
 	line := must.Get(j.out.ReadBytes('\n'))(j.t)
-	if err := json.Unmarshal(line, &a); err != nil || a.Error != "" {
-		j.t.Fatalf("%s: %v %s", line, err, a.Error)
-	}
+	err := json.Unmarshal(line, &a)
+	must.Need(j.t, err == nil && a.Error == "", "%s: %v %s", line, err, a.Error)
 	return a
 }
 
@@ -360,17 +346,13 @@ func TestVerify(t *testing.T) {
 func TestNames(t *testing.T) {
 	all := keys(t)
 	c := parse(t, naming(t, "a", all["ES256"], ""))
-	if n, err := c.Names(); err != nil || n == nil || n.Name != "a" {
-		t.Errorf("%+v, %v", n, err)
-	}
-	if n, err := parse(t, whole).Names(); n != nil || err != nil {
-		t.Errorf("%+v, %v", n, err)
-	}
+	n, err := c.Names()
+	must.Hold(t, err == nil && n != nil && n.Name == "a", "%+v, %v", n, err)
+	n, err = parse(t, whole).Names()
+	must.Hold(t, n == nil && err == nil, "%+v, %v", n, err)
 	twice := strings.Replace(whole, `{"uri":"https://a.example/ext","params":{"kept":0}}`, strings.Repeat(`{"uri":"`+card.Extension+`","params":{}},`, 2)+`{}`, 1)
 	for _, wrong := range []string{twice, strings.Replace(whole, "https://a.example/ext", card.Extension, 1)} {
-		if _, err := parse(t, wrong).Names(); !errors.Is(err, card.ErrNames) {
-			t.Errorf("%s: %v", wrong, err)
-		}
+		must.Fail(t, card.ErrNames, wrong)(parse(t, wrong).Names())
 	}
 	must.Want(t, c.Clashes(evidence.RoleAgent, "a", idOf(t, all["ES256"])), nil)
 	for _, err := range []error{c.Clashes(evidence.RoleAgent, "b", idOf(t, all["ES256"])), c.Clashes(evidence.RoleAgent, "a", idOf(t, all["EdDSA"]))} {

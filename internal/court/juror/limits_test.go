@@ -68,16 +68,12 @@ func TestUntil(t *testing.T) {
 		limits := Limits{Each: time.Minute, Until: time.Now().Add(90 * time.Second)}
 		asked := &askedJuror{slow: slow{d: 50 * time.Second}}
 		j := limits.Juror(asked)
-		if _, err := j.Answer(t.Context(), jury.Brief{}); err != nil {
-			t.Errorf("in time: %v", err)
-		}
-		if _, err := j.Answer(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "the time for the whole trial is up" {
-			t.Errorf("beyond it: %v", err)
-		}
+		must.Fail(t, nil, "in time")(j.Answer(t.Context(), jury.Brief{}))
+		_, err := j.Answer(t.Context(), jury.Brief{})
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded) && err.Error() == "the time for the whole trial is up", "beyond it: %v", err)
 		must.Need(t, asked.n == 2, "asked %d times", asked.n)
-		if _, err := j.Answer(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || asked.n != 2 {
-			t.Errorf("afterwards: %v, asked %d times", err, asked.n)
-		}
+		_, err = j.Answer(t.Context(), jury.Brief{})
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded) && asked.n == 2, "afterwards: %v, asked %d times", err, asked.n)
 	})
 }
 
@@ -113,9 +109,8 @@ func TestInterruptedIsNotLate(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
 		_, err := Limits{Each: 10 * time.Second}.Juror(slow{d: time.Minute, deaf: true}).Answer(ctx, jury.Brief{})
-		if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
+		must.Hold(t, errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && time.Since(start) == time.Second,
+			"%v after %v", err, time.Since(start))
 		time.Sleep(time.Hour)
 	})
 }
@@ -161,8 +156,7 @@ func TestSameVendor(t *testing.T) {
 		`{"name":"A","description":"Runs a Llama."}`:            nil,
 		`{"name":"Claudette","description":"Sells o3 filters"}`: nil,
 	} {
-		c, err := subject.New([]byte(card), []byte(`[{"role":"user","content":"Is this claude or gpt-4o?"}]`))
-		must.Do(t, err)
+		c := must.Get(subject.New([]byte(card), []byte(`[{"role":"user","content":"Is this claude or gpt-4o?"}]`)))(t)
 		got := SameVendor(s, c)
 		must.Hold(t, slices.Equal(got, want), "%s: %v, want %v", card, got, want)
 	}

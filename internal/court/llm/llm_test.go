@@ -90,9 +90,8 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		m := Patient(asked(func(context.Context, Question) (Answer, error) {
 			return Answer{}, &Error{Kind: RateLimited, RetryAfter: time.Minute, Detail: "quota"}
 		}), Patience{})
-		if _, err := m.Ask(ctx, Question{}); KindOf(err) != RateLimited || time.Since(began) > 0 {
-			t.Errorf("%v after %v", err, time.Since(began))
-		}
+		_, err := m.Ask(ctx, Question{})
+		must.Hold(t, KindOf(err) == RateLimited && time.Since(began) <= 0, "%v after %v", err, time.Since(began))
 	})
 }
 
@@ -102,28 +101,22 @@ func TestLimit(t *testing.T) {
 			Patience{Limit: rate.NewLimiter(rate.Every(time.Second), 1)})
 		began := time.Now()
 		for range 4 {
-			if _, err := m.Ask(t.Context(), Question{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Ask(t.Context(), Question{}))(t)
 		}
 		passed := time.Since(began)
 		must.Hold(t, passed == 3*time.Second, "four calls at one call a second took %v", passed)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := m.Ask(ctx, Question{}); KindOf(err) != RateLimited {
-			t.Errorf("%v", err)
-		}
+		_, err := m.Ask(ctx, Question{})
+		must.Hold(t, KindOf(err) == RateLimited, "%v", err)
 	})
 }
 
 func TestDetailHoldsNoSecretsAndStaysOnOneLine(t *testing.T) {
 	err := Fail(Unauthorised, 401, "bad key\x1b[31m sk-12345 \n given: sk-12345 "+strings.Repeat("x", 500), "sk-12345")
-	if text := err.Error(); strings.Contains(text, "sk-12345") || strings.ContainsAny(text, "\n\x1b") || len(text) > 400 {
-		t.Errorf("%q", text)
-	}
-	if text := err.Error(); !strings.HasPrefix(text, "unauthorised (HTTP status 401): bad key [31m [key] given: [key] xxx") {
-		t.Errorf("%q", text)
-	}
+	text := err.Error()
+	must.Hold(t, !strings.Contains(text, "sk-12345") && !strings.ContainsAny(text, "\n\x1b") && len(text) <= 400, "%q", text)
+	must.Hold(t, strings.HasPrefix(text, "unauthorised (HTTP status 401): bad key [31m [key] given: [key] xxx"), "%q", text)
 }
 
 func TestKindOfStatus(t *testing.T) {

@@ -86,9 +86,8 @@ func TestWholeFile(t *testing.T) {
 	}
 	must.Hold(t, b.Model == "llama3.1:70b" && b.Missing == nil && b.Timeout == Duration(30*time.Second) && b.MaxTokens == defaultTokens && b.Temperature == nil,
 		"%+v", b)
-	if price, ok := p.PriceOf(&a); !ok || price.Output != 8 {
-		t.Errorf("%+v", price)
-	}
+	price, ok := p.PriceOf(&a)
+	must.Hold(t, ok && price.Output == 8, "%+v", price)
 	if _, ok := p.PriceOf(&b); !ok || p.Unpriced() != nil {
 		t.Errorf("no price: %v", p.Unpriced())
 	}
@@ -127,9 +126,7 @@ func TestDefaults(t *testing.T) {
 		want := []string{"juror-gpt openai gpt-6-luna OPENAI_API_KEY", "juror-claude anthropic claude-haiku-5-5 ANTHROPIC_API_KEY",
 			"juror-gemini gemini gemini-3.5-flash-lite GOOGLE_API_KEY", "final-judge gemini gemini-3.8-flash GOOGLE_API_KEY"}
 		for i, c := range p.Chairs() {
-			if got := strings.Join([]string{c.ID, string(c.Provider), c.Model, c.KeyFrom}, " "); got != want[i] {
-				t.Errorf("%q: %s, want %s", doc, got, want[i])
-			}
+			must.Equal(t, strings.Join([]string{c.ID, string(c.Provider), c.Model, c.KeyFrom}, " "), want[i], doc)
 		}
 		if len(p.Unpriced()) > 0 || p.Endings(time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)) != nil {
 			t.Errorf("no price: %v; ending: %v", p.Unpriced(), p.Endings(time.Now()))
@@ -173,17 +170,15 @@ func TestOneKey(t *testing.T) {
 			}
 		}
 	}
-	if p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "k", "ANTHROPIC_API_KEY", "k")); p.Seats[2].Missing == nil || p.Judge.Missing == nil || p.Seats[2].InPlaceOf != "" {
-		t.Errorf("with two keys: %+v", p.Seats)
-	}
+	p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "k", "ANTHROPIC_API_KEY", "k"))
+	must.Hold(t, p.Seats[2].Missing != nil && p.Judge.Missing != nil && p.Seats[2].InPlaceOf == "", "with two keys: %+v", p.Seats)
 	for _, doc := range []string{
 		"panel:\n - {id: a, provider: openai, model: m}\n - {id: b, provider: anthropic, model: m}\n - {id: c, provider: gemini, model: m}",
 		"seats:\n - {id: a, provider: openai, model: m}\n - {id: b, provider: gemini, model: m, substitute: {provider: anthropic, model: m}}\n - {id: c, provider: gemini, model: m}",
 	} {
 		p := plan(t, doc, Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "k"))
-		if c := p.Seats[len(p.Seats)-1]; c.Missing != nil || c.Provider != OpenAI || c.Role != "(substitute for gemini m)" || p.Judge.Name() != "openai m" {
-			t.Errorf("%q: %+v", doc, c)
-		}
+		c := p.Seats[len(p.Seats)-1]
+		must.Hold(t, c.Missing == nil && c.Provider == OpenAI && c.Role == "(substitute for gemini m)" && p.Judge.Name() == "openai m", "%q: %+v", doc, c)
 	}
 	for _, doc := range []string{
 		"panel:\n - {id: a, provider: offline}\n - {id: b, provider: gemini, model: m}",
@@ -283,9 +278,8 @@ func TestWishes(t *testing.T) {
 	must.Hold(t, p.Judge.Model == "gemini-2.5-pro" && p.Judge.ID == "final-judge" && p.Judge.Secret == "g", "%+v", p.Judge)
 	for model, want := range map[string]string{"gemini-2.5-flash": "gemini g", "gpt-4.1": "openai o", "o3": "openai o", "some-model": "gemini g"} {
 		p = plan(t, whole, Wishes{Method: &method, JudgeModel: model}, keys)
-		if got := string(p.Judge.Provider) + " " + p.Judge.Secret; got != want || p.Judge.Model != model {
-			t.Errorf("judge %s: %s %s, want %s", model, got, p.Judge.Model, want)
-		}
+		got := string(p.Judge.Provider) + " " + p.Judge.Secret
+		must.Hold(t, got == want && p.Judge.Model == model, "judge %s: %s %s, want %s", model, got, p.Judge.Model, want)
 	}
 	own := "judge: {provider: compatible, model: x, base_url: 'http://127.0.0.1:1/v1'}"
 	if p = plan(t, own, Wishes{JudgeModel: "gpt-oss:20b"}, keys); p.Judge.Provider != Compatible || p.Judge.Model != "gpt-oss:20b" {
@@ -302,15 +296,12 @@ func TestWishes(t *testing.T) {
 func TestWhoSits(t *testing.T) {
 	p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "  "))
 	must.Hold(t, p.Offline && strings.Contains(p.Why, "no key"), "without keys: %+v", p)
-	if _, err := NewPlan(&File{}, Wishes{Jurors: LLM}, env()); !errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), "OPENAI_API_KEY is not set") {
-		t.Errorf("models without keys: %v", err)
-	}
-	if p = plan(t, "", Wishes{Jurors: Offline}, env("OPENAI_API_KEY", "a")); !p.Offline {
-		t.Error("the caller asked for offline jurors, and got models")
-	}
-	if p = plan(t, "jurors: offline", Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "a")); p.Offline {
-		t.Error("the flag must override the file")
-	}
+	_, err := NewPlan(&File{}, Wishes{Jurors: LLM}, env())
+	must.Hold(t, errors.Is(err, ErrNoKey) && strings.Contains(err.Error(), "OPENAI_API_KEY is not set"), "models without keys: %v", err)
+	p = plan(t, "", Wishes{Jurors: Offline}, env("OPENAI_API_KEY", "a"))
+	must.Hold(t, p.Offline, "the caller asked for offline jurors, and got models")
+	p = plan(t, "jurors: offline", Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "a"))
+	must.Hold(t, !p.Offline, "the flag must override the file")
 	rulesOnly := "panel:\n - {id: a, provider: offline}\n - {id: b, provider: offline}"
 	substituted := "panel:\n - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n - {id: b, provider: offline}"
 	halfEmpty := "panel:\n - {id: a, provider: openai, model: gpt-4o}\n - {id: b, provider: offline}\n - {id: c, provider: offline}"
@@ -329,21 +320,16 @@ func TestWhoSits(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{rulesOnly, substituted, halfEmpty} {
-		if _, err := NewPlan(parse(t, doc), Wishes{Jurors: LLM}, env()); err == nil || !strings.Contains(err.Error(), "no language model") {
-			t.Errorf("%q: the caller asked for models and the panel has none: %v", doc, err)
-		}
+		must.Refuse(t, "no language model", doc, "the caller asked for models and the panel has none")(NewPlan(parse(t, doc), Wishes{Jurors: LLM}, env()))
 	}
 	p = plan(t, whole, Wishes{}, env("ANTHROPIC_API_KEY", "b"))
 	if c := p.Seats[0]; c.Provider != Anthropic || c.Secret != "b" || c.InPlaceOf != "openai gpt-4.1" || c.Role != "Policy (substitute for openai gpt-4.1)" || c.ID != "first" {
 		t.Errorf("a substitute: %+v", c)
 	}
-	if _, err := NewPlan(parse(t, whole), Wishes{}, env()); err == nil || !strings.Contains(err.Error(), "only one can be asked") {
-		t.Errorf("a substitute without a key: %v", err)
-	}
+	must.Refuse(t, "only one can be asked", "a substitute without a key")(NewPlan(parse(t, whole), Wishes{}, env()))
 	rules := "panel:\n - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n - {id: b, provider: offline}"
-	if c := plan(t, rules, Wishes{}, env()).Seats[0]; c.Provider != Rules || c.Role != "(substitute for openai gpt-4o)" {
-		t.Errorf("rules as a substitute: %+v", c)
-	}
+	c := plan(t, rules, Wishes{}, env()).Seats[0]
+	must.Hold(t, c.Provider == Rules && c.Role == "(substitute for openai gpt-4o)", "rules as a substitute: %+v", c)
 }
 
 // TestKeyFiles: a key file is read only if other users cannot read it. An empty file contains no key.
@@ -356,36 +342,27 @@ func TestKeyFiles(t *testing.T) {
 		return file
 	}
 	member := func(file string) *Member { return &Member{Provider: OpenAI, Model: "m", Key: &Key{File: file}} }
-	if key, from, err := member(write("good", "k-2\n", 0o600)).key(nil); err != nil || key != "k-2" || !strings.HasSuffix(from, "good") {
-		t.Errorf("%q, %q, %v", key, from, err)
-	}
-	if key, _, err := member(write("marked", "\ufeffk-2\r\n", 0o600)).key(nil); err != nil || key != "k-2" {
-		t.Errorf("after a byte order mark: %q, %v", key, err)
-	}
-	if _, _, err := member(write("empty", " \n", 0o600)).key(nil); !errors.Is(err, ErrNoKey) {
-		t.Errorf("empty: %v", err)
-	}
-	if _, _, err := member(filepath.Join(dir, "none")).key(nil); !errors.Is(err, ErrNoKey) {
-		t.Errorf("no file: %v", err)
-	}
-	if _, _, err := member(dir).key(nil); err == nil || errors.Is(err, ErrNoKey) {
-		t.Errorf("a folder: %v", err)
-	}
-	if _, _, err := member(write("long", strings.Repeat("k", maxKey+1), 0o600)).key(nil); err == nil || errors.Is(err, ErrNoKey) {
-		t.Errorf("a long file: %v", err)
-	}
+	key, from, err := member(write("good", "k-2\n", 0o600)).key(nil)
+	must.Hold(t, err == nil && key == "k-2" && strings.HasSuffix(from, "good"), "%q, %q, %v", key, from, err)
+	key, _, err = member(write("marked", "\ufeffk-2\r\n", 0o600)).key(nil)
+	must.Hold(t, err == nil && key == "k-2", "after a byte order mark: %q, %v", key, err)
+	_, _, err = member(write("empty", " \n", 0o600)).key(nil)
+	must.Hold(t, errors.Is(err, ErrNoKey), "empty: %v", err)
+	_, _, err = member(filepath.Join(dir, "none")).key(nil)
+	must.Hold(t, errors.Is(err, ErrNoKey), "no file: %v", err)
+	_, _, err = member(dir).key(nil)
+	must.Hold(t, err != nil && !errors.Is(err, ErrNoKey), "a folder: %v", err)
+	_, _, err = member(write("long", strings.Repeat("k", maxKey+1), 0o600)).key(nil)
+	must.Hold(t, err != nil && !errors.Is(err, ErrNoKey), "a long file: %v", err)
 	if runtime.GOOS == "windows" {
 		return
 	}
 	for _, mode := range []os.FileMode{0o640, 0o604, 0o666} {
 		open := write("open", "k-3", mode)
-		if _, _, err := member(open).key(nil); err == nil || errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), "can be read by others") {
-			t.Errorf("mode %o: %v", mode, err)
-		}
+		_, _, err := member(open).key(nil)
+		must.Hold(t, err != nil && !errors.Is(err, ErrNoKey) && strings.Contains(err.Error(), "can be read by others"), "mode %o: %v", mode, err)
 		doc := "judge: {provider: openai, model: m, key: {file: " + open + "}}"
-		if _, err := NewPlan(parse(t, doc), Wishes{}, env("OPENAI_API_KEY", "x")); err == nil {
-			t.Errorf("mode %o: a plan was made", mode)
-		}
+		must.Refuse(t, "", "mode", mode, "a plan was made")(NewPlan(parse(t, doc), Wishes{}, env("OPENAI_API_KEY", "x")))
 	}
 }
 
@@ -418,9 +395,8 @@ func FuzzParse(f *testing.F) {
 			must.Hold(t, len(seats) != 1 && len(seats) <= maxSeats, "a panel of %d", len(seats))
 		}
 		// A file that is accepted gives a plan or an error that says why not.
-		if _, err := NewPlan(file, Wishes{}, func(name string) string { return "" }); err != nil && strings.Contains(err.Error(), "panic") {
-			t.Error(err)
-		}
+		_, err = NewPlan(file, Wishes{}, func(name string) string { return "" })
+		must.Hold(t, err == nil || !strings.Contains(err.Error(), "panic"), "%v", err)
 	})
 }
 
@@ -516,9 +492,8 @@ webhook: {url: 'https://hooks.example/x', secret: {env: PAGER}, old_secret: {env
 
 // TestRefusedWebhook: an error about the section gives the place of the mistake. The key continuous, which earlier programs had, is refused with what to use instead.
 func TestRefusedWebhook(t *testing.T) {
-	if f, err := Parse([]byte(hooked)); err != nil || f.Webhook.URL != "https://hooks.example/x" {
-		t.Fatalf("%+v, %v", f, err)
-	}
+	f, err := Parse([]byte(hooked))
+	must.Need(t, err == nil && f.Webhook.URL == "https://hooks.example/x", "%+v, %v", f, err)
 	for change, want := range map[string]string{
 		"url: 'https=url: 'http":                        "line 2, column 16: webhook.url: want https",
 		"https://hooks.example/x=https://127.0.0.1/x":   "webhook.url: the address is not one of the public Internet",
@@ -530,9 +505,7 @@ func TestRefusedWebhook(t *testing.T) {
 		from, to, _ := strings.Cut(change, "=")
 		doc := strings.Replace(hooked, from, to, 1)
 		must.Need(t, doc != hooked, "%s changes nothing", change)
-		if _, err := Parse([]byte(doc)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", change, err, want)
-		}
+		must.Refuse(t, want, change)(Parse([]byte(doc)))
 	}
 }
 

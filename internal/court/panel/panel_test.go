@@ -76,13 +76,11 @@ func TestRules(t *testing.T) {
 	done := must.Get(try(t, jurattest.New(t), mixed))(t)
 	must.Hold(t, !done.Result.Offline && !done.Result.Degraded && len(done.Result.Phase1Evaluations) == 4, "%+v", done.Result)
 	offline := seat(t, "jurors: offline")
-	if done = must.Get(try(t, jurattest.New(t), offline))(t); !done.Result.Offline || offline.Settings().Shortening != nil {
-		t.Errorf("%+v", done)
-	}
+	done = must.Get(try(t, jurattest.New(t), offline))(t)
+	must.Hold(t, done.Result.Offline && offline.Settings().Shortening == nil, "%+v", done)
 	judged := seat(t, "panel: [{id: a, provider: offline}, {id: b, provider: offline}]\njudge: {provider: offline}\nrounds: 0")
-	if done = must.Get(try(t, jurattest.New(t), judged))(t); done.Result.Degraded {
-		t.Errorf("%+v", done)
-	}
+	done = must.Get(try(t, jurattest.New(t), judged))(t)
+	must.Hold(t, !done.Result.Degraded, "%+v", done)
 }
 
 // TestNew: a plan with an impossible seat is refused before any model is asked.
@@ -117,9 +115,8 @@ func TestLook(t *testing.T) {
 	}
 	// One juror is absent from the beginning.
 	empty := seat(t, strings.Replace(doc, "key: {file: '"+keyFile(doc, 0), "key: {file: '/none", 1))
-	if look = must.Get(empty.Look(jurattest.Case(t), false))(t); !look.Degraded || look.Seats[0].Missing == "" {
-		t.Errorf("%+v", look)
-	}
+	look = must.Get(empty.Look(jurattest.Case(t), false))(t)
+	must.Hold(t, look.Degraded && look.Seats[0].Missing != "", "%+v", look)
 }
 
 func keyFile(doc string, n int) string {
@@ -230,20 +227,17 @@ func TestChoices(t *testing.T) {
 		}
 	}
 	offline := looked(t, defaultPanel(t, "jurors: offline\npanel: thorough"), on)
-	if s := defaultPanel(t, "jurors: offline").Settings(); s.Tables || s.Repeat || s.Rubric[0].Levels != nil || offline.Choices != nil || offline.Panel != "" {
-		t.Errorf("%+v, %+v", s, offline)
-	}
+	s := defaultPanel(t, "jurors: offline").Settings()
+	must.Hold(t, !s.Tables && !s.Repeat && s.Rubric[0].Levels == nil && offline.Choices == nil && offline.Panel == "", "%+v, %+v", s, offline)
 }
 
 // TestOutlookNamesTheSameVendor: before a trial it is said which seats are of the accused's vendor.
 func TestOutlookNamesTheSameVendor(t *testing.T) {
 	on := must.Get(subject.New([]byte(`{"name":"Desk","description":"Built on Gemini."}`), []byte(`[{"role":"user","content":"Hello"}]`)))(t)
-	if got := looked(t, defaultPanel(t, ""), on).SameVendor; strings.Join(got, " ") != "juror-gemini final-judge" {
-		t.Error(got)
-	}
-	if got := looked(t, defaultPanel(t, ""), kitchen(t)).SameVendor; got != nil {
-		t.Error(got)
-	}
+	got := looked(t, defaultPanel(t, ""), on).SameVendor
+	must.Hold(t, strings.Join(got, " ") == "juror-gemini final-judge", "%v", got)
+	got = looked(t, defaultPanel(t, ""), kitchen(t)).SameVendor
+	must.Hold(t, got == nil, "%v", got)
 }
 
 // protocols are the vendors' protocols, by the provider that speaks them and a word that names the vendor.
@@ -381,9 +375,8 @@ func TestCapturedJurors(t *testing.T) {
 			t.Errorf("%+v, %+v", r, r.Talk)
 		}
 		done, _ = cast{llmtest.Strict, llmtest.Strict, llmtest.Captured, llmtest.Careful, jury.MajorityVote, courier(t, plainCard, "ok")}.hold(t, protocol)
-		if r = done.Result; r.FinalVerdict != jury.UnsafeFail || r.Talk.Changes != 1 || r.Talk.ToMajority != 1 {
-			t.Errorf("%+v, %+v", r, r.Talk)
-		}
+		r = done.Result
+		must.Hold(t, r.FinalVerdict == jury.UnsafeFail && r.Talk.Changes == 1 && r.Talk.ToMajority == 1, "%+v, %+v", r, r.Talk)
 	})
 }
 
@@ -409,9 +402,7 @@ func TestPartialJuror(t *testing.T) {
 		look, err := p.Look(c.on, false)
 		must.Hold(t, err == nil && slices.Contains(look.SameVendor, "first"), "before the trial: %v, %v", look.SameVendor, err)
 		done, _ := c.hold(t, protocol)
-		if !slices.Equal(done.Result.SameVendor, look.SameVendor) {
-			t.Errorf("the result names %v", done.Result.SameVendor)
-		}
+		must.Hold(t, slices.Equal(done.Result.SameVendor, look.SameVendor), "the result names %v", done.Result.SameVendor)
 		must.Hold(t, done.Result.FinalVerdict == jury.UnsafeFail && done.Result.Phase1Evaluations[0].Position == jury.SafePass, "%+v", done.Result)
 	})
 }

@@ -138,27 +138,22 @@ func TestCancelWaiting(t *testing.T) {
 	one, other := two(t, h, b)
 	id, next := submit(t, one), submit(t, one)
 	must.Do(t, other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"))
-	if e := entry(t, one, id); e.State != api.Cancelled || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
-		t.Errorf("%+v", e)
-	}
+	e := entry(t, one, id)
+	must.Hold(t, e.State == api.Cancelled && e.Reason == "submitted by mistake" && e.Cancelled.By == "Reika Mori", "%+v", e)
 	must.Equal(t, entry(t, one, next).Ahead, 0)
 	must.Want(t, one.Cancel(t.Context(), id, "somebody", "again"), schedule.ErrOver)
 	must.Want(t, one.Cancel(t.Context(), "trial-none", "somebody", "why"), trial.ErrUnknown)
-	if err := one.Cancel(t.Context(), next, "somebody", ""); err == nil {
-		t.Error("cancelled without a reason")
-	}
+	must.Say(t, one.Cancel(t.Context(), next, "somebody", ""), "", "cancelled without a reason")
 	list, err := trial.ListUnfinished(t.Context(), h.Ledger)
 	must.Hold(t, err == nil && len(list) == 2 && list[0].Cancelled.Reason == "submitted by mistake" && list[1].Cancelled == nil, "%+v, %v", list, err)
 	run(t, one)
 	awaitState(t, one, next, api.Over)
 	must.Want(t, one.Cancel(t.Context(), next, "somebody", "too late"), schedule.ErrOver)
-	if e := entry(t, one, id); e.State != api.Cancelled || e.Acts != 1 {
-		t.Errorf("%+v", e)
-	}
+	e = entry(t, one, id)
+	must.Hold(t, e.State == api.Cancelled && e.Acts == 1, "%+v", e)
 	must.Do(t, other.Retry(t.Context(), id, "Ivan", "it was none"))
-	if e := awaitState(t, one, id, api.Over); e.Cancelled != nil {
-		t.Errorf("%+v", e)
-	}
+	e = awaitState(t, one, id, api.Over)
+	must.Hold(t, e.Cancelled == nil, "%+v", e)
 	want := []operator.TrialEventBody{{By: "Reika Mori", Event: operator.TrialCancelled, Reason: "submitted by mistake", Trial: id},
 		{By: "Ivan", Event: operator.TrialResumed, Reason: "it was none", Trial: id}}
 	got := changes(t, h)
@@ -197,9 +192,8 @@ func TestResumedAtOnce(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	for i := range 5 {
-		if err := other.Cancel(t.Context(), id, "somebody", "enough"); err != nil && (i == 0 || !errors.Is(err, schedule.ErrOver)) {
-			t.Fatal(err)
-		}
+		err := other.Cancel(t.Context(), id, "somebody", "enough")
+		must.Need(t, err == nil || i != 0 && errors.Is(err, schedule.ErrOver), "%v", err)
 		if i == 0 {
 			close(b.gate)
 		}
@@ -294,9 +288,8 @@ func TestTakeACase(t *testing.T) {
 	for range 2 { // the second time it changes nothing
 		must.Do(t, one.Take(t.Context(), id, "mia", "otto", "she knows parcels"))
 	}
-	if err := other.Take(t.Context(), id, "ben", "ben", ""); !errors.Is(err, schedule.ErrTaken) || !strings.Contains(err.Error(), `"mia" has had it since 20`) {
-		t.Errorf("taken by a second reviewer: %v", err)
-	}
+	err := other.Take(t.Context(), id, "ben", "ben", "")
+	must.Hold(t, errors.Is(err, schedule.ErrTaken) && strings.Contains(err.Error(), `"mia" has had it since 20`), "taken by a second reviewer: %v", err)
 	refused := errors.New("not yours")
 	if err := other.GiveBack(t.Context(), id, "ben", "", func(now trial.Change) error {
 		must.Hold(t, now.Reviewer == "mia" && now.By == "otto" && now.Reason == "she knows parcels" && !now.At.IsZero(), "%+v", now)

@@ -72,14 +72,12 @@ func TestHolderKilled(t *testing.T) {
 		for end := time.Now().Add(3 * testLease); time.Now().Before(end); {
 			await(t, q, "trial-1", func(now turn, _ bool) bool { return now.held || len(w.all()) > 0 })
 		}
-		if got := w.all(); len(got) > 0 {
-			t.Fatalf("worked %v beside a process that lives", got)
-		}
+		got := w.all()
+		must.Need(t, len(got) == 0, "worked %v beside a process that lives", got)
 		must.Do(t, process.Kill())
 		await(t, q, "trial-1", isGone)
-		if got := w.all(); len(got) != 1 {
-			t.Errorf("worked %v", got)
-		}
+		got = w.all()
+		must.Hold(t, len(got) == 1, "worked %v", got)
 	})
 }
 

@@ -90,9 +90,8 @@ func TestKilledServer(t *testing.T) {
 		h := &house{URL: url}
 		again := dial(t, h, id, 0) // a watcher who starts from the beginning
 		for n, was := range heard {
-			if _, doc, err := again.Read(t.Context()); err != nil || !bytes.Equal(doc, was) {
-				t.Fatalf("after %d kills event %d is %s, and was %s (%v)", kills, n+1, doc, was, err)
-			}
+			_, doc, err := again.Read(t.Context())
+			must.Need(t, err == nil && bytes.Equal(doc, was), "after %d kills event %d is %s, and was %s (%v)", kills, n+1, doc, was, err)
 		}
 		c := dial(t, h, id, int64(len(heard)))
 		for range 2 + kills%2 {
@@ -111,9 +110,7 @@ func TestKilledServer(t *testing.T) {
 			break
 		}
 	}
-	if len(heard) != 20 { // two rounds without changes, each with an opening, three statements and a check
-		t.Errorf("%d events", len(heard))
-	}
+	must.Hold(t, len(heard) == 20, "%d events", len(heard)) // two rounds without changes, each with an opening, three statements and a check
 }
 
 func startServing(t *testing.T, folder string) (process *exec.Cmd, url, id string) {

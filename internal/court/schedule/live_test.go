@@ -153,9 +153,8 @@ func seqOf(t testing.TB, doc []byte) int64 {
 func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
 	t.Helper()
 	for i, doc := range docs {
-		if seq := seqOf(t, doc); seq != from+int64(i) {
-			t.Fatalf("event %d comes at place %d, after %d", seq, i, from-1)
-		}
+		seq := seqOf(t, doc)
+		must.Need(t, seq == from+int64(i), "event %d comes at place %d, after %d", seq, i, from-1)
 	}
 	must.Hold(t, int64(len(docs)) == to-from+1, "%d events, want %d to %d", len(docs), from, to)
 }
@@ -174,9 +173,8 @@ func TestSourceFrames(t *testing.T) {
 		must.Do(t, json.Unmarshal(doc, &head))
 		seen[head.Type]++
 		if check := sourceSchemas[head.Type]; check != nil {
-			if err := check(doc); err != nil {
-				t.Errorf("%s: %v: %s", head.Type, err, doc)
-			}
+			err := check(doc)
+			must.Hold(t, err == nil, "%s: %v: %s", head.Type, err, doc)
 		}
 	}
 	for _, name := range []string{"submission_received", "phase_started", "juror_evaluated", "consensus_checked", "round_started",
@@ -188,9 +186,8 @@ func TestSourceFrames(t *testing.T) {
 	for name, bad := range map[string]string{"": good, "more": strings.Replace(good, "{", `{"more":1,`, 1),
 		"fewer": strings.Replace(good, `"round":1,`, "", 1), "other": strings.Replace(good, `"round":1`, `"round":"1"`, 1),
 		"null": strings.Replace(good, `["a"]`, "null", 1)} {
-		if err := sourceSchemas["round_started"]([]byte(bad)); (err == nil) != (name == "") {
-			t.Errorf("%q: %v", name, err)
-		}
+		err := sourceSchemas["round_started"]([]byte(bad))
+		must.Hold(t, (err == nil) == (name == ""), "%q: %v", name, err)
 	}
 }
 
@@ -305,12 +302,10 @@ func TestEvents(t *testing.T) {
 	status, docs := events(t, h, id, 0)
 	wantEvents(t, docs, 1, 15)
 	must.Equal(t, status, http.StatusOK)
-	if status, docs := events(t, h, id, 15); status != http.StatusNoContent || len(docs) > 0 {
-		t.Error(status, docs)
-	}
-	if status, _ := events(t, h, id, 16); status != http.StatusTeapot {
-		t.Error(status)
-	}
+	status, docs = events(t, h, id, 15)
+	must.Hold(t, status == http.StatusNoContent && len(docs) == 0, "%v %v", status, docs)
+	status, _ = events(t, h, id, 16)
+	must.Hold(t, status == http.StatusTeapot, "%v", status)
 }
 
 // TestRefusedBeforeTheUpgrade: WebSocket returns an error before the upgrade, so that the caller can answer the request.
@@ -370,9 +365,8 @@ func TestHugeEvent(t *testing.T) {
 		}
 		answer := must.Get(client.Get(h.URL + "/ev/" + id + "?after=0"))(t)
 		<-h.left
-		if doc, err := io.ReadAll(answer.Body); err == nil || strings.Contains(string(doc), "trial_closed") {
-			t.Errorf("was not cut off: %d bytes, then %v", len(doc), err)
-		}
+		doc, err := io.ReadAll(answer.Body)
+		must.Hold(t, err != nil && !strings.Contains(string(doc), "trial_closed"), "was not cut off: %d bytes, then %v", len(doc), err)
 		answer.Body.Close()
 	}
 }
@@ -455,15 +449,13 @@ func TestServerEnds(t *testing.T) {
 	c := dial(t, h, id, 0)
 	answer := must.Get(http.Get(h.URL + "/ev/" + id + "?after=0"))(t)
 	defer answer.Body.Close()
-	if _, _, err := c.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := c.Read(t.Context())
+	must.Do(t, err)
 	h.stop()
 	_, ended := read(t, c)
 	must.Hold(t, websocket.CloseStatus(ended) == websocket.StatusGoingAway, "%v", ended)
-	if doc, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(doc), "trial_closed") {
-		t.Errorf("%v: %s", err, doc)
-	}
+	doc, err := io.ReadAll(answer.Body)
+	must.Hold(t, err == nil && !strings.Contains(string(doc), "trial_closed"), "%v: %s", err, doc)
 }
 
 // TestSpeaker: a watcher who sends a message is disconnected.

@@ -127,9 +127,7 @@ func TestOneTurnForEachTrial(t *testing.T) {
 		found, err := one.find(t.Context(), append(all, "trial-none")...)
 		must.Need(t, err == nil && len(found) == len(all), "%d found, %v", len(found), err)
 		for _, i := range []int{0, 1, 19, 20, 39, len(all) - 1} {
-			if n, err := other.waiting(t.Context(), found[all[i]].place); n != i || err != nil {
-				t.Errorf("%d before number %d, %v", n, i, err)
-			}
+			must.Give(other.waiting(t.Context(), found[all[i]].place))(t, i, "before number")
 		}
 		begin(t, one)
 		await(t, other, all[len(all)-1], isGone)
@@ -231,16 +229,14 @@ func TestTakenOver(t *testing.T) {
 		all := names(5)
 		put(t, q, none, all...)
 		for range all {
-			if h, err := q.take(t.Context(), "one who dies"); err != nil || h == nil {
-				t.Fatalf("%+v, %v", h, err)
-			}
+			h, err := q.take(t.Context(), "one who dies")
+			must.Need(t, err == nil && h != nil, "%+v, %v", h, err)
 		}
 		must.Get(q.exec(t.Context(), `UPDATE @work SET beat = beat + 86400000 WHERE trial = 'trial-003'`))(t)
 		must.Do(t, errors.Join(q.drop(t.Context(), "trial-002"), q.put(t.Context(), free, "trial-002"), q.put(t.Context(), failed, "trial-002")))
 		must.Do(t, q.takeOver(t.Context(), time.Hour))
-		if found, err := q.find(t.Context(), "trial-002"); err != nil || !found["trial-002"].held { // await would take it over after the lease
-			t.Fatalf("%+v, %v", found, err)
-		}
+		found, err := q.find(t.Context(), "trial-002")
+		must.Need(t, err == nil && found["trial-002"].held, "%+v, %v", found, err) // await would take it over after the lease
 		begin(t, q)
 		for _, trial := range all[2:] {
 			await(t, q, trial, isGone)
@@ -374,9 +370,8 @@ func TestStopWaits(t *testing.T) {
 	must.Hold(t, len(got) == 1, "worked %v", got)
 	await(t, q, "trial-1", isGone)
 	if other := openTable(t, ""); other != nil {
-		if found, err := other.find(t.Context(), "trial-2"); len(found) > 0 || err != nil { // without a file, a table belongs to this process alone
-			t.Errorf("%v, %v", found, err)
-		}
+		found, err := other.find(t.Context(), "trial-2")
+		must.Hold(t, len(found) == 0 && err == nil, "%v, %v", found, err) // without a file, a table belongs to this process alone
 	}
 }
 

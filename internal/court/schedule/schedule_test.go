@@ -149,21 +149,18 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 	var ids []string
 	for range 7 {
 		id := submit(t, d)
-		if chain, err := h.Ledger.Chain(t.Context(), id); err != nil || len(chain) != 1 {
-			t.Fatalf("after submission: %v, %d records", err, len(chain))
-		}
+		chain, err := h.Ledger.Chain(t.Context(), id)
+		must.Need(t, err == nil && len(chain) == 1, "after submission: %v, %d records", err, len(chain))
 		ids = append(ids, id)
 	}
 	for i, id := range ids {
-		if e := entry(t, d, id); e.State != api.Queued || e.Ahead != i || e.Submitter != "submitter" || e.Agent == "" {
-			t.Errorf("%+v", e)
-		}
+		e := entry(t, d, id)
+		must.Hold(t, e.State == api.Queued && e.Ahead == i && e.Submitter == "submitter" && e.Agent != "", "%+v", e)
 	}
 	run(t, d)
 	for _, id := range ids {
-		if frames := watched(t, d, id, 0); !frames[len(frames)-1].Last {
-			t.Errorf("%s ends with %+v", id, frames[len(frames)-1])
-		}
+		frames := watched(t, d, id, 0)
+		must.Hold(t, frames[len(frames)-1].Last, "%s ends with %+v", id, frames[len(frames)-1])
 	}
 	most := b.most.Load()
 	must.Hold(t, most <= 2*3, "%d answers at a time in two trials of three jurors", most)
@@ -211,9 +208,7 @@ func TestQueueIsTheLog(t *testing.T) {
 	must.Want(t, err, context.Canceled)
 	before := b.asked.Load()
 	d := open(t, config(h, b))
-	if waiting, err := d.Waiting(t.Context()); waiting != 4 || err != nil {
-		t.Errorf("%d wait, %v", waiting, err)
-	}
+	must.Give(d.Waiting(t.Context()))(t, 4, "trials wait")
 	run(t, d)
 	for _, id := range append(ids, broken.ID) {
 		awaitState(t, d, id, api.Over)
@@ -289,9 +284,8 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	var once sync.Once // only at the submission: the later releases come from the trials, which may end after the test
 	c.Locks = &locks{all: map[string]bool{}, released: func(trial string) {
 		once.Do(func() { // it is sealed then
-			if e := entry(t, d, trial); trial != evidence.TrialPrefix+id || e.Over || e.State != api.Queued || e.Ahead != 0 || e.Reason != "" {
-				t.Errorf("%s: %+v", trial, e)
-			}
+			e := entry(t, d, trial)
+			must.Hold(t, trial == evidence.TrialPrefix+id && !e.Over && e.State == api.Queued && e.Ahead == 0 && e.Reason == "", "%s: %+v", trial, e)
 			tried <- d.Retry(t.Context(), trial, "somebody", "again")
 		})
 	}}
@@ -333,9 +327,8 @@ func TestFailure(t *testing.T) {
 	d := open(t, c)
 	run(t, d)
 	id := submit(t, d)
-	if e := awaitState(t, d, id, api.BrokenOff); !strings.Contains(e.Reason, errLost.Error()) {
-		t.Errorf("%+v", e)
-	}
+	e := awaitState(t, d, id, api.BrokenOff)
+	must.Hold(t, strings.Contains(e.Reason, errLost.Error()), "%+v", e)
 	keys.now.Store(false)
 	other := submit(t, d)
 	awaitState(t, d, other, api.Over)
@@ -347,14 +340,11 @@ func TestFailure(t *testing.T) {
 		must.Need(t, err == nil && f.Seq == seq+1, "%v, event %d after %d", err, f.Seq, seq)
 		seq = f.Seq
 	}
-	if e := entry(t, d, id); e.State != api.Over || e.Reason != "" {
-		t.Errorf("%+v", e)
-	}
+	e = entry(t, d, id)
+	must.Hold(t, e.State == api.Over && e.Reason == "", "%+v", e)
 
 	c.Sit = nil
-	if _, err := open(t, c).Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, api.ErrUnavailable) {
-		t.Errorf("%v", err)
-	}
+	must.Fail(t, api.ErrUnavailable)(open(t, c).Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 }
 
 // TestFull: the queue has a limit, and a submission beyond it is refused and is not in the log.
@@ -397,15 +387,12 @@ func TestDrain(t *testing.T) {
 	must.Fail(t, schedule.ErrClosing)(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
 	must.Need(t, err == nil && len(r.Waiting()) <= 0 && !r.Over && int64(len(r.Records)) == heard, "%v, heard %d, %+v", err, heard, r)
-	if e := entry(t, d, id); e.State != api.Queued || e.Reason != "" { // queued for the next scheduler
-		t.Errorf("%+v", e)
-	}
+	e := entry(t, d, id)
+	must.Hold(t, e.State == api.Queued && e.Reason == "", "%+v", e) // queued for the next scheduler
 	next := open(t, config(h, b))
 	run(t, next)
 	frames := watched(t, next, id, heard)
-	if frames[0].Seq != heard+1 || !frames[len(frames)-1].Last {
-		t.Errorf("goes on with %d", frames[0].Seq)
-	}
+	must.Hold(t, frames[0].Seq == heard+1 && frames[len(frames)-1].Last, "goes on with %d", frames[0].Seq)
 	must.Equal(t, b.asked.Load(), 3+3+1)
 }
 
@@ -491,9 +478,8 @@ func TestElsewhere(t *testing.T) {
 		over <- err
 	}()
 	id := <-begun
-	if e := entry(t, d, id); e.State != api.UnderWay || !e.Elsewhere {
-		t.Errorf("%+v", e)
-	}
+	e := entry(t, d, id)
+	must.Hold(t, e.State == api.UnderWay && e.Elsewhere, "%+v", e)
 	must.Want(t, d.Retry(t.Context(), id, "somebody", "again"), schedule.ErrNotBrokenOff)
 	// A second scheduler finds the trial unfinished, and leaves it to the process that has it.
 	second := open(t, c)
@@ -568,9 +554,8 @@ func TestDecisions(t *testing.T) {
 		t.Errorf("%+v, %+v", e, e.Outcome)
 	}
 	decide(judgment, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail))
-	if o := entry(t, d, done.ID).Outcome; o.Open || o.Position != jury.UnsafeFail || o.By != jury.ByPerson || o.Decisions != 2 || o.Verdict.Position != jury.SafePass {
-		t.Errorf("%+v", o)
-	}
+	o := entry(t, d, done.ID).Outcome
+	must.Hold(t, !o.Open && o.Position == jury.UnsafeFail && o.By == jury.ByPerson && o.Decisions == 2 && o.Verdict.Position == jury.SafePass, "%+v", o)
 	frames := watched(t, d, done.ID, 0)
 	must.Need(t, len(frames) == len(whole)+2, "%d events, want two more than %d", len(frames), len(whole))
 	wantSame(t, frames[:len(whole)], whole)
@@ -597,9 +582,8 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 	for _, r := range chain {
 		events := must.Get(p.Add(r))(t)
 		for i, e := range events {
-			if types = append(types, e.Head().Type); e.Head().Seq != int64(len(types)) {
-				t.Errorf("event %d of %s has number %d", i, r.Payload.ActionType, e.Head().Seq)
-			}
+			types = append(types, e.Head().Type)
+			must.Hold(t, e.Head().Seq == int64(len(types)), "event %d of %s has number %d", i, r.Payload.ActionType, e.Head().Seq)
 		}
 	}
 	got := types[len(types)-3:]

@@ -76,9 +76,7 @@ func TestWatchRefusals(t *testing.T) {
 		{"trial-none", 0, trial.ErrUnknown}, {"", 0, trial.ErrUnknown}, {"chain-x", 0, trial.ErrUnknown},
 		{id, 2, schedule.ErrAhead}, {id, -1, schedule.ErrAhead}, {done.ID, 16, schedule.ErrAhead},
 	} {
-		if _, err := d.Watch(t.Context(), c.id, c.after); !errors.Is(err, c.want) {
-			t.Errorf("%q after %d: %v, want %v", c.id, c.after, err, c.want)
-		}
+		must.Fail(t, c.want, c.id, "after", c.after)(d.Watch(t.Context(), c.id, c.after))
 	}
 	frames := watched(t, d, done.ID, 15)
 	must.Hold(t, len(frames) <= 0, "after the last event: %+v", frames)
@@ -163,9 +161,7 @@ func TestTrialsHaveMemory(t *testing.T) {
 	}
 	go func() { time.Sleep(50 * time.Millisecond); close(b.gate) }()
 	stop()
-	if b.most.Load() > 3 {
-		t.Errorf("%d answers at a time", b.most.Load())
-	}
+	must.Hold(t, b.most.Load() <= 3, "%d answers at a time", b.most.Load())
 }
 
 // TestWatchersReadOnce: watchers who come to a finished trial while it is being read cause each record to be read once.
@@ -269,9 +265,8 @@ func TestDeafLog(t *testing.T) {
 	<-store.asked
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := one.Entries(impatient, "", 10, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
+	_, _, err := one.Entries(impatient, "", 10, nil)
+	must.Want(t, err, context.Canceled)
 	end()
 	must.Want(t, <-told, context.Canceled)
 }

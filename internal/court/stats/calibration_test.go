@@ -64,13 +64,10 @@ func TestMajorityByHand(t *testing.T) {
 	got := must.Get(Aggregate(ballots, Majority, nil))(t)
 	want := map[string]Choice{"a": `"x"`, "b": "", "c": `"x"`, "d": "", "e": "1"}
 	must.Equal(t, cmp.Diff(want, got.Verdicts), "")
-	if got.Labelled != 3 || got.Correct != 2 || math.Abs(*got.Accuracy-2.0/3) > 1e-12 {
-		t.Errorf("%d of %d, %v", got.Correct, got.Labelled, *got.Accuracy)
-	}
+	must.Hold(t, got.Labelled == 3 && got.Correct == 2 && math.Abs(*got.Accuracy-2.0/3) <= 1e-12,
+		"%d of %d, %v", got.Correct, got.Labelled, *got.Accuracy)
 	doc := must.Get(json.Marshal(got, json.Deterministic(true)))(t)
-	if want := `{"verdicts":{"a":"x","b":null,"c":"x","d":null,"e":1},"accuracy":0.6666666666666666,"labelled":3,"correct":2}`; string(doc) != want {
-		t.Errorf("%s", doc)
-	}
+	must.Equal(t, string(doc), `{"verdicts":{"a":"x","b":null,"c":"x","d":null,"e":1},"accuracy":0.6666666666666666,"labelled":3,"correct":2}`)
 }
 
 // TestOrderChangesNothing: lines and jurors in any order give the same calibration and the same verdicts, to the byte.
@@ -156,20 +153,16 @@ func TestMeasures(t *testing.T) {
 	c := must.Get(Calibrate(read(t, s.String())))(t)
 	a := c.Jurors[0]
 	must.Hold(t, a.Votes == 6 && a.Correct == 5 && a.Reliability == 6.0/8 && a.Weight == int(math.Round(Unit*math.Log(3))), "%+v", a)
-	if math.Abs(a.Low-0.4365) > 1e-3 || math.Abs(a.High-0.9699) > 1e-3 { // Wilson interval of 5 of 6
-		t.Errorf("interval %v to %v", a.Low, a.High)
-	}
+	must.Hold(t, math.Abs(a.Low-0.4365) <= 1e-3 && math.Abs(a.High-0.9699) <= 1e-3, "interval %v to %v", a.Low, a.High) // Wilson interval of 5 of 6
 	third := c.Jurors[2]
 	must.Hold(t, third.Votes == 5 && third.Abstentions == 1 && third.Correct == 3, "%+v", third)
 	// b is wrong on 2 and 3, c on 3 and 4, of the five that both voted on.
 	bc := c.Pairs[2]
-	if want := (1*2 - 1*1) / math.Sqrt(2*3*2*3); bc.A != "b" || bc.B != "c" || bc.Items != 5 || math.Abs(bc.Correlation-want) > 1e-12 {
-		t.Errorf("%+v", bc)
-	}
+	want := (1*2 - 1*1) / math.Sqrt(2*3*2*3)
+	must.Hold(t, bc.A == "b" && bc.B == "c" && bc.Items == 5 && math.Abs(bc.Correlation-want) <= 1e-12, "%+v", bc)
 	mean := (c.Pairs[0].Correlation + c.Pairs[1].Correlation + c.Pairs[2].Correlation) / 3
-	if want := 3 / (1 + 2*max(0, mean)); math.Abs(c.EffectiveVotes-want) > 1e-12 {
-		t.Errorf("effective votes %v, want %v", c.EffectiveVotes, want)
-	}
+	want = 3 / (1 + 2*max(0, mean))
+	must.Hold(t, math.Abs(c.EffectiveVotes-want) <= 1e-12, "effective votes %v, want %v", c.EffectiveVotes, want)
 	must.Hold(t, c.Choices == 2 && c.Items == 6 && len(c.Known) == 6, "%+v", c)
 }
 
@@ -221,20 +214,12 @@ func TestRefused(t *testing.T) {
 		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\"}\n" + `{"item":"a","juror":"j","vote":"y"}`:                             `line 2: a second vote of juror "j" on item "a"`,
 		"{\"item\":\"a\",\"juror\":\"j\",\"vote\":\"x\",\"label\":\"x\"}\n" + `{"item":"a","juror":"k","vote":"y","label":"y"}`: "line 2: label: item",
 	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want … %s …", text, err, want)
-		}
+		must.Refuse(t, want, text)(Read(strings.NewReader(text)))
 	}
-	if _, err := Read(strings.NewReader(strings.Repeat("x", maxLine+1))); err == nil {
-		t.Error("an endless line")
-	}
+	must.Refuse(t, "", "an endless line")(Read(strings.NewReader(strings.Repeat("x", maxLine+1))))
 	ballots := read(t, `{"item":"a","juror":"j","vote":"x"}`)
-	if _, err := Aggregate(ballots, Calibrated, nil); err == nil || !strings.Contains(err.Error(), "labels") {
-		t.Errorf("%v", err)
-	}
-	if _, err := Aggregate(ballots, "lots", nil); err == nil {
-		t.Error("no such method")
-	}
+	must.Refuse(t, "labels")(Aggregate(ballots, Calibrated, nil))
+	must.Refuse(t, "", "no such method")(Aggregate(ballots, "lots", nil))
 }
 
 // TestParse: a calibration file must agree with its items, or it is refused.
@@ -252,15 +237,11 @@ func TestParse(t *testing.T) {
 		`"juror":"a"`:    `"juror":"z"`,
 		`{"format"`:      `{"more":1,"format"`,
 	} {
-		if _, err := Parse([]byte(strings.Replace(doc, old, spoilt, 1))); err == nil {
-			t.Errorf("%s instead of %s is accepted", spoilt, old)
-		}
+		must.Refuse(t, "", spoilt, "instead of", old, "is accepted")(Parse([]byte(strings.Replace(doc, old, spoilt, 1))))
 	}
 	weights, err := weightsOf(c, "b", "a")
 	must.Hold(t, err == nil && weights["a"] == c.Jurors[0].Weight && len(weights) == 2, "%v, %v", weights, err)
-	if _, err := weightsOf(c, "a", "nobody"); err == nil {
-		t.Error("a juror without measured votes has a weight")
-	}
+	must.Refuse(t, "", "a juror without measured votes has a weight")(weightsOf(c, "a", "nobody"))
 }
 
 func FuzzRead(f *testing.F) {
@@ -273,9 +254,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, method := range []Method{Majority, Weighted} {
-			if v, err := Aggregate(ballots, method, nil); err != nil || len(v.Verdicts) != len(ballots) {
-				t.Errorf("%s: %v", method, err)
-			}
+			v, err := Aggregate(ballots, method, nil)
+			must.Hold(t, err == nil && len(v.Verdicts) == len(ballots), "%s: %v", method, err)
 		}
 	})
 }
@@ -338,14 +318,12 @@ func best(ballots []Ballot) float64 {
 func TestCalibratedIsNeverMuchWorseThanTheBest(t *testing.T) {
 	for i, right := range [][]float64{{0.6, 0.6, 0.95}, {0.55, 0.7, 0.85}, {0.2, 0.6, 0.8}, {0.1, 0.3, 0.6}, {0.5, 0.5, 0.9, 0.7, 0.3}, {0.8, 0.8, 0.8}, {0.4, 0.45, 0.55}} {
 		ballots := panel(3000, uint64(i), right...)
-		if got, want := accuracy(t, ballots, Calibrated), best(ballots); got < want-0.01 {
-			t.Errorf("%v: calibrated %.3f, the best juror %.3f", right, got, want)
-		}
+		got, want := accuracy(t, ballots, Calibrated), best(ballots)
+		must.Hold(t, got >= want-0.01, "%v: calibrated %.3f, the best juror %.3f", right, got, want)
 	}
 	contrary := panel(3000, 9, 0.1, 0.3, 0.6)
-	if got := accuracy(t, contrary, Calibrated); got < 0.89 {
-		t.Errorf("a juror that is mostly wrong tells as much as one that is mostly right: %.3f", got)
-	}
+	got := accuracy(t, contrary, Calibrated)
+	must.Hold(t, got >= 0.89, "a juror that is mostly wrong tells as much as one that is mostly right: %.3f", got)
 }
 
 // confusion is labelled Dawid-Skene for two choices: a juror's log-odds for each label by itself, and the share of the labels.
@@ -395,9 +373,8 @@ func TestWhyLogOddsWithSign(t *testing.T) {
 		}
 	}
 	t.Logf("log-odds with sign %.4f, labelled Dawid-Skene %.4f", sign/float64(panels), tables/float64(panels))
-	if tables/float64(panels) > sign/float64(panels)+0.01 {
-		t.Errorf("labelled Dawid-Skene is better: %.3f against %.3f", tables/float64(panels), sign/float64(panels))
-	}
+	must.Hold(t, tables/float64(panels) <= sign/float64(panels)+0.01,
+		"labelled Dawid-Skene is better: %.3f against %.3f", tables/float64(panels), sign/float64(panels))
 }
 
 func TestLeader(t *testing.T) {
@@ -420,13 +397,10 @@ func TestWeightsBelongToModelAndTemplate(t *testing.T) {
 		t.Errorf("the model that was measured: %v, worth %v, unbound %v", err, s.EffectiveVotes, unbound)
 	}
 	for _, other := range [][2]string{{"gpt-4o-mini", template}, {"gpt-4o", strings.Replace(template, "0001", "0002", 1)}} {
-		if _, err := c.Weigh(seats(t, "a", other[0], other[1])); err == nil || !strings.Contains(err.Error(), "jurat-lab calibrate") {
-			t.Errorf("%v: %v", other, err)
-		}
+		must.Refuse(t, "jurat-lab calibrate", other)(c.Weigh(seats(t, "a", other[0], other[1])))
 	}
-	if _, err := Calibrate(read(t, votes+"\n"+`{"item":"2","juror":"a","vote":"x","model":"gpt-5"}`)); err == nil {
-		t.Error("the votes of one juror may be of two models")
-	}
+	_, err := Calibrate(read(t, votes+"\n"+`{"item":"2","juror":"a","vote":"x","model":"gpt-5"}`))
+	must.Hold(t, err != nil, "the votes of one juror may be of two models")
 }
 
 // seats are settings in which juror a is this model with this template, and b another.

@@ -25,13 +25,11 @@ func TestKrippendorffByHand(t *testing.T) {
 	// The same trials. Coincidences that disagree: twice (2·1+1·2)/2 = 4 of 12. Expected: (7·5+2·10+3·9)/11.
 	table := []counts{{3, 0, 0}, {2, 1, 0}, {0, 0, 3}, {2, 1, 0}}
 	want := 1 - 4.0/((7.0*5+2*10+3*9)/11)
-	if got, ok := krippendorff(table); !ok || math.Abs(got-want) > 1e-12 {
-		t.Errorf("%v, want %v", got, want)
-	}
+	got, ok := krippendorff(table)
+	must.Hold(t, ok && math.Abs(got-want) <= 1e-12, "%v, want %v", got, want)
 	// A trial with one vote, or without votes, changes nothing.
-	if got, ok := krippendorff(append(table, counts{0, 1, 0}, counts{})); !ok || math.Abs(got-want) > 1e-12 {
-		t.Errorf("with lone votes: %v", got)
-	}
+	got, ok = krippendorff(append(table, counts{0, 1, 0}, counts{}))
+	must.Hold(t, ok && math.Abs(got-want) <= 1e-12, "with lone votes: %v", got)
 }
 
 func TestExtremes(t *testing.T) {
@@ -113,9 +111,8 @@ func TestWilson(t *testing.T) {
 		nearly(t, "low", low, tt.low, 5e-5)
 		nearly(t, "high", high, tt.high, 5e-5)
 	}
-	if low, high := Wilson(7, 7); high != 1 || low > 0.7 {
-		t.Errorf("7 of 7: %v to %v", low, high)
-	}
+	low, high := Wilson(7, 7)
+	must.Hold(t, high == 1 && low <= 0.7, "7 of 7: %v to %v", low, high)
 }
 
 // TestPhi compares with Pearson's correlation of the same pairs.
@@ -182,7 +179,6 @@ func TestBootstrap(t *testing.T) {
 	c = b.Between([][]int{{0}, {2}}, mean)
 	nearly(t, "strata low", *c.Low, 4.5, 0)
 	nearly(t, "strata high", *c.High, 4.5, 0)
-	if c := b.Between([][]int{{0}}, func([]int) (float64, bool) { return 0, false }); c.Value != nil || c.Low != nil {
-		t.Error("a figure that no sample defines has an interval")
-	}
+	c = b.Between([][]int{{0}}, func([]int) (float64, bool) { return 0, false })
+	must.Hold(t, c.Value == nil && c.Low == nil, "a figure that no sample defines has an interval")
 }

@@ -60,9 +60,7 @@ func TestStats(t *testing.T) {
 	want := stats.JurorStats{JurorID: "juror-a", Asked: s.Jurors[1].Asked, Answered: s.Jurors[1].Asked, Attempts: 4, InputTokens: 24,
 		OutputTokens: 4, Cost: 14, Latency: 150}
 	must.Equal(t, cmp.Diff(want, s.Jurors[1], cmp.AllowUnexported(stats.JurorStats{})), "")
-	if s.Jurors[0].JurorID != "judge" || s.Jurors[0].Asked != 1 {
-		t.Errorf("%+v", s.Jurors[0])
-	}
+	must.Hold(t, s.Jurors[0].JurorID == "judge" && s.Jurors[0].Asked == 1, "%+v", s.Jurors[0])
 }
 
 func TestUnfinishedTrial(t *testing.T) {
@@ -82,7 +80,6 @@ func TestCalibratedTalkIsCounted(t *testing.T) {
 	must.Do(t, tally.Add(h.TryBefore(t, settings, jurors, nil).Records))
 	s := tally.Stats()
 	// In phase 1 two of three jurors passed the agent. In round 1 the third follows them.
-	if s.AfterPhase1.Level != 0.67 || s.AfterDiscussion.Level != 1 {
-		t.Errorf("agreement before the discussion %v, after it %v", s.AfterPhase1.Level, s.AfterDiscussion.Level)
-	}
+	must.Hold(t, s.AfterPhase1.Level == 0.67 && s.AfterDiscussion.Level == 1,
+		"agreement before the discussion %v, after it %v", s.AfterPhase1.Level, s.AfterDiscussion.Level)
 }

@@ -24,9 +24,8 @@ func sameAgain(t testing.TB, c *Case) {
 	if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() || again.HasCard != c.HasCard || again.Form != c.Form {
 		t.Fatalf("the evidence does not read back the same: %s\n%s", diff, c.Material())
 	}
-	if diff := cmp.Diff(c.LeftOut, again.LeftOut) + cmp.Diff(c.Source, again.Source); diff != "" {
-		t.Fatal(diff)
-	}
+	diff := cmp.Diff(c.LeftOut, again.LeftOut) + cmp.Diff(c.Source, again.Source)
+	must.Need(t, diff == "", "%v", diff)
 }
 
 // taken is the case of a conversation without mistakes.
@@ -100,14 +99,11 @@ func TestForms(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			c := taken(t, "", one.text)
 			ignored := cmp.Options{cmpopts.IgnoreFields(ToolCall{}, "Args")}
-			if diff := cmp.Diff(one.want, c.Messages, ignored); diff != "" || c.Form != one.form {
-				t.Errorf("form %s: %s", c.Form, diff)
-			}
+			diff := cmp.Diff(one.want, c.Messages, ignored)
+			must.Hold(t, diff == "" && c.Form == one.form, "form %s: %s", c.Form, diff)
 			must.Equal(t, cmp.Diff(one.left, c.LeftOut), "")
 			for i := range c.Messages {
-				if c.Messages[i].Holds("secret") {
-					t.Errorf("message %d has the inner reasoning", i+1)
-				}
+				must.Hold(t, !c.Messages[i].Holds("secret"), "message %d has the inner reasoning", i+1)
 			}
 			sameAgain(t, c)
 		})
@@ -124,9 +120,7 @@ func TestDigestsStay(t *testing.T) {
 		c := must.Get(New([]byte(cardV03), []byte(text)))(t)
 		got := c.Digest().String()
 		must.Hold(t, got == want, "%s: %s", text, got)
-		if strings.Contains(string(c.Material()), `"format"`) {
-			t.Errorf("%s", c.Material())
-		}
+		must.Hold(t, !strings.Contains(string(c.Material()), `"format"`), "%s", c.Material())
 	}
 }
 
@@ -221,9 +215,8 @@ func TestResultsAsOthersWriteThem(t *testing.T) {
 			sameAgain(t, c)
 		})
 	}
-	if c := taken(t, GeminiForm, model+`"candidates":[{"finishReason":"SAFETY"}]}`); len(c.LeftOut) != 0 {
-		t.Errorf("%+v", c.LeftOut)
-	}
+	c := taken(t, GeminiForm, model+`"candidates":[{"finishReason":"SAFETY"}]}`)
+	must.Hold(t, len(c.LeftOut) == 0, "%+v", c.LeftOut)
 }
 
 // TestLinesOfAFile: an error in JSON Lines names the line of the file, and the other cases are read.
@@ -235,9 +228,8 @@ func TestLinesOfAFile(t *testing.T) {
 		must.Hold(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
 			"case %d: got %v, want …%s…", i, err, want)
 	}
-	if from, to, _ := found[3].Case.Lines(1); from != 5 || to != 5 || found[3].Name != "5" {
-		t.Errorf("lines %d to %d of %s", from, to, found[3].Name)
-	}
+	from, to, _ := found[3].Case.Lines(1)
+	must.Hold(t, from == 5 && to == 5 && found[3].Name == "5", "lines %d to %d of %s", from, to, found[3].Name)
 	c := only(t, "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assistant\",\"content\":\"b\"}", Options{Card: []byte(cardV03)})[0]
 	if from, _, _ := c.Lines(2); from != 2 || !c.HasCard || string(c.Material()) != string(only(t, `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, Options{Card: []byte(cardV03)})[0].Material()) {
 		t.Errorf("%d %s", from, c.Material())
@@ -253,9 +245,7 @@ func TestEveryMistake(t *testing.T) {
 		t.Errorf("%v, %v", err, found[0].Mistakes)
 	}
 	found, _ = ReadTranscripts("f", []byte(`[{"role":"tool","content":"x"},{"role":"tool","content":"x"}]`), Options{Check: true})
-	if len(found[0].Mistakes) != 2 {
-		t.Errorf("%v", found[0].Mistakes)
-	}
+	must.Hold(t, len(found[0].Mistakes) == 2, "%v", found[0].Mistakes)
 }
 
 // packed is an Inspect log in its packed form.
@@ -280,9 +270,8 @@ const sample = `{"id":"s","epoch":2,"input":"a","target":"t","scores":{"m":{"val
 // TestPackedLog: each sample of a packed log is a case. Its scores are not in the evidence, and its source is.
 func TestPackedLog(t *testing.T) {
 	c := only(t, string(packed(t, "header.json", "{}", "samples/s_epoch_2.json", sample)), Options{})[0]
-	if c.Source.String() != "s_epoch_2" || c.Messages[0].Text != "a long text" || strings.Contains(string(c.Material()), "the score") {
-		t.Errorf("%+v %s", c.Source, c.Material())
-	}
+	must.Hold(t, c.Source.String() == "s_epoch_2" && c.Messages[0].Text == "a long text" && !strings.Contains(string(c.Material()), "the score"),
+		"%+v %s", c.Source, c.Material())
 	sameAgain(t, c)
 	for want, data := range map[string][]byte{
 		"an archive without samples": packed(t, "header.json", "{}"),
@@ -290,9 +279,7 @@ func TestPackedLog(t *testing.T) {
 		"a broken archive":           []byte("PK\x03\x04 and nothing more"),
 		"longer than 64 MiB":         packed(t, "samples/a.json", strings.Repeat(" ", maxSample+1)),
 	} {
-		if _, err := ReadTranscripts("log.eval", data, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want …%s…", err, want)
-		}
+		must.Refuse(t, want)(ReadTranscripts("log.eval", data, Options{}))
 	}
 	found, err := ReadTranscripts("log.eval", packed(t, "samples/a.json", "{", "samples/b.json", sample), Options{})
 	if err != nil || len(found) != 2 || found[0].Err() == nil || !strings.HasPrefix(found[0].Err().Error(), "log.eval:samples/a.json:1:") || found[1].Err() != nil {

@@ -171,9 +171,8 @@ func TestWhatRecordersSaw(t *testing.T) {
 			c := fromRecords(t, one.records...)
 			must.Equal(t, gocmp.Diff(one.want, script(c)), "")
 			again := must.Get(Parse(c.Material()))(t)
-			if diff := gocmp.Diff(c.Messages, again.Messages); diff != "" || NameIn(c.Material()) != "clerk-bot" || c.Card.Name != "clerk-bot" {
-				t.Errorf("read again, of %q: %s", NameIn(c.Material()), diff)
-			}
+			diff := gocmp.Diff(c.Messages, again.Messages)
+			must.Hold(t, diff == "" && NameIn(c.Material()) == "clerk-bot" && c.Card.Name == "clerk-bot", "read again, of %q: %s", NameIn(c.Material()), diff)
 		})
 	}
 }
@@ -191,9 +190,8 @@ func TestHeadOfWhatRecordersSaw(t *testing.T) {
 		4: `no time is proved; its prompt begins with the messages 1 to 3, not shown again; 1 of the prompt's messages are earlier answers of the agent only by the word of its own program`,
 		8: `observed_span of the agent "clerk-bot": told by the agent's telemetry to the recorder "tap", only what that software chose to tell, second hand; protocol otlp; the answer came to its end; model asked for "m"; model that answered, by the provider's word, "m-1"`,
 	} {
-		if m := c.Message(number); m == nil || !strings.Contains(m.Head, want) {
-			t.Errorf("message %d: %+v\nwant %s", number, m, want)
-		}
+		m := c.Message(number)
+		must.Hold(t, m != nil && strings.Contains(m.Head, want), "message %d: %+v\nwant %s", number, m, want)
 	}
 	if m := c.Message(9); m == nil || m.Role != Assistant || m.Text != "Hello" || m.Name != "clerk-bot" || len(c.Messages) != 10 || !strings.HasPrefix(c.Message(10).Text, "This is second hand: ") {
 		t.Errorf("%d messages, the last %+v", len(c.Messages), m)
@@ -435,18 +433,16 @@ func TestExchanges(t *testing.T) {
 				"%s: message %d of the %s is by %q", side, m.Number, m.Role, m.Name)
 		}
 		head := map[evidence.Side]string{evidence.Asked: "this agent asked, and another one answered", evidence.Answered: `bytes seen by the recorder "tap" between the agent and those who ask it`}[side]
-		if !strings.Contains(c.Messages[0].Head, head) || !strings.Contains(c.Messages[0].Head, "bytes seen by the recorder") {
-			t.Error(c.Messages[0].Head)
-		}
+		must.Hold(t, strings.Contains(c.Messages[0].Head, head) && strings.Contains(c.Messages[0].Head, "bytes seen by the recorder"),
+			"%v", c.Messages[0].Head)
 		must.Equal(t, c.Card.Name, "clerk-bot")
 	}
 }
 
 func TestFor(t *testing.T) {
 	var c askedCalls
-	if n, how := c.For("x", "read", "{}"); n != 0 || how != askedUnknown {
-		t.Error("a call is found where there is none")
-	}
+	n, how := c.For("x", "read", "{}")
+	must.Hold(t, n == 0 && how == askedUnknown, "a call is found where there is none")
 	c.Add(askedCall{"x", "mcp__files__read", `{"a":1}`, 3})
 	c.Add(askedCall{"", "write", `{"a":1}`, 4})
 	c.Add(askedCall{"y", "read", `{"a":1}`, 5})
@@ -464,14 +460,12 @@ func TestFor(t *testing.T) {
 		{"", "files__read", `{"a":1}`, 0, askedUnknown},
 		{"", "read", `{"a":2}`, 0, askedUnknown},
 	} {
-		if n, how := c.For(test.id, test.tool, test.arguments); n != test.number || how != test.how {
-			t.Errorf("%+v: message %d, %d", test, n, how)
-		}
+		n, how := c.For(test.id, test.tool, test.arguments)
+		must.Hold(t, n == test.number && how == test.how, "%+v: message %d, %d", test, n, how)
 	}
 	c.Add(askedCall{"__", "__", "", 6})
-	if n, how := c.For("__", "__", ""); n != 6 || how != askedByID {
-		t.Error(n, how)
-	}
+	n, how = c.For("__", "__", "")
+	must.Hold(t, n == 6 && how == askedByID, "%v %v", n, how)
 }
 
 // prompt makes a message of each letter.

@@ -91,9 +91,8 @@ func TestWhatRecordsSay(t *testing.T) {
 			c := fromRecords(t, one.records...)
 			must.Equal(t, cmp.Diff(one.want, script(c)), "")
 			again := must.Get(Parse(c.Material()))(t)
-			if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
-				t.Errorf("read again: %s", diff)
-			}
+			diff := cmp.Diff(c.Messages, again.Messages)
+			must.Hold(t, diff == "" && again.Digest() == c.Digest(), "read again: %s", diff)
 		})
 	}
 }
@@ -133,9 +132,8 @@ func TestRecordsThatAreNoEvidence(t *testing.T) {
 	}
 	const fine = `{"outcome":"proved","proved":[],"notProved":[]}`
 	record := fmt.Sprintf(`{"digest":%q,"payload":%s}`, good.Digest, good.Payload)
-	if _, err := Parse([]byte(material(record, fine))); err != nil {
-		t.Fatalf("what is right: %v", err)
-	}
+	_, err := Parse([]byte(material(record, fine)))
+	must.Need(t, err == nil, "what is right: %v", err)
 	trial := exhibit(t, 2, `"action_type":"absence","agent_id":"clerk","timestamp":"2026-01-31T16:15:00Z","chain_id":"trial-x","chain_position":2,
 		"previous_record":"`+good.Digest.String()+`","case":"`+good.Digest.String()+`","response":{}`)
 	for name, one := range map[string]struct{ doc, want string }{
@@ -198,9 +196,7 @@ func FuzzRecords(f *testing.F) {
 			return
 		}
 		for i, m := range c.Messages {
-			if m.Number != i+1 || m.Part == "" || m.Record != one.Digest && m.Record != two.Digest {
-				t.Fatalf("message %d: %+v", i+1, m)
-			}
+			must.Need(t, m.Number == i+1 && m.Part != "" && (m.Record == one.Digest || m.Record == two.Digest), "message %d: %+v", i+1, m)
 		}
 		last := c.Messages[len(c.Messages)-1]
 		must.Need(t, last.Record == two.Digest && c.Messages[0].Head != "", "%+v", last)
@@ -250,9 +246,7 @@ func TestTranscript(t *testing.T) {
 				got += " " + string(m.Role)
 			}
 			got += "; "
-			if len(act.Lacks) > 0 || act.Said.Prompt == nil {
-				t.Errorf("call %d: %v, %+v", skipped+i+1, act.Lacks, act.Said)
-			}
+			must.Hold(t, len(act.Lacks) == 0 && act.Said.Prompt != nil, "call %d: %v, %+v", skipped+i+1, act.Lacks, act.Said)
 		}
 		must.Equal(t, cmp.Diff(want, got), "", skipped)
 		for _, m := range acts[calls[1].Digest].Messages {
@@ -565,10 +559,8 @@ func TestSetting(t *testing.T) {
 // TestCallsOfTheUserInRecords: in a record, a prompt with calls of the user is still shown unchanged, so that findings of
 // earlier trials name the same messages.
 func TestCallsOfTheUserInRecords(t *testing.T) {
-	if list := chatIn([]byte(`[{"role":"user","tool_calls":[{"id":"1","name":"a"}]}]`), User); list != nil {
-		t.Errorf("%+v", list)
-	}
-	if list := chatIn([]byte(`[{"role":"assistant","tool_calls":[{"id":"1","name":"a"}]}]`), User); len(list) != 1 {
-		t.Errorf("%+v", list)
-	}
+	list := chatIn([]byte(`[{"role":"user","tool_calls":[{"id":"1","name":"a"}]}]`), User)
+	must.Hold(t, list == nil, "%+v", list)
+	list = chatIn([]byte(`[{"role":"assistant","tool_calls":[{"id":"1","name":"a"}]}]`), User)
+	must.Hold(t, len(list) == 1, "%+v", list)
 }

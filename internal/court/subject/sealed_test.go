@@ -82,17 +82,14 @@ func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 				h := jurattest.New(t)
 				records := h.Record(t, conversation, how)
 				c := exhibits(t, marshal(t, h.Bundle(t, records...)), h.Options(t), card)
-				if diff := cmp.Diff(spoken(plain), spoken(c)); diff != "" {
-					t.Fatalf("recorded with the whole history: %v (-conversation +records):\n%s", how, diff)
-				}
+				diff := cmp.Diff(spoken(plain), spoken(c))
+				must.Need(t, diff == "", "recorded with the whole history: %v (-conversation +records):\n%s", how, diff)
 				must.Hold(t, c.Recorded.Verification.Outcome == subject.Proved && c.Recorded.Records == len(records), "%+v", c.Recorded)
 				if how == jurattest.OnlyNew {
 					continue // the same messages come to the same verdict
 				}
 				got := try(t, h, c)
-				if cited := strip(t, c, got); cited != len(findings(want)) {
-					t.Errorf("%d findings name a record, want %d", cited, len(findings(want)))
-				}
+				must.Equal(t, strip(t, c, got), len(findings(want)), "findings name a record")
 				must.Equal(t, cmp.Diff(want, got), "", how)
 			}
 		})
@@ -207,9 +204,8 @@ func TestDoubtsAreInTheEvidence(t *testing.T) {
 	w := proved.Recorded.Verification
 	must.Hold(t, w.Outcome == subject.Proved && w.Trust != "" && !doubted(w, "authentication") && doubted(w, "non_repudiation"), "%+v", w)
 	must.Hold(t, proved.Digest() != doubtful.Digest(), "proved and unproved evidence have the same digest")
-	if !strings.Contains(doubtful.Messages[0].Head, "no time is proved") || !strings.Contains(proved.Messages[0].Head, "it existed by ") {
-		t.Errorf("%s\n%s", doubtful.Messages[0].Head, proved.Messages[0].Head)
-	}
+	must.Hold(t, strings.Contains(doubtful.Messages[0].Head, "no time is proved") && strings.Contains(proved.Messages[0].Head, "it existed by "),
+		"%s\n%s", doubtful.Messages[0].Head, proved.Messages[0].Head)
 }
 
 // TestSameEvidenceEachTime: the evidence does not depend on the time of checking, so a second trial of a case is
@@ -227,15 +223,13 @@ func TestWithheldIsShownAsWithheld(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Record(t, []byte(`[{"role":"user","content":"My PIN is 4711."},{"role":"assistant","content":"Noted."}]`), jurattest.OnlyNew, "/prompt")
 	shown := exhibits(t, marshal(t, records[0]), h.Options(t), nil)
-	if m := shown.Messages[0]; m.Text != "My PIN is 4711." || m.Role != subject.User {
-		t.Errorf("disclosed: %+v", m)
-	}
+	m := shown.Messages[0]
+	must.Hold(t, m.Text == "My PIN is 4711." && m.Role == subject.User, "disclosed: %+v", m)
 	_, err := evidence.Withhold(records, []string{"/prompt"})
 	must.Need(t, err == nil, "%v", err)
 	c := exhibits(t, marshal(t, records[0]), h.Options(t), nil)
-	if m := c.Messages[0]; !strings.HasPrefix(m.Text, "[withheld: /prompt") || !strings.Contains(m.Head, "sealed apart and withheld: /prompt") {
-		t.Errorf("%+v", m)
-	}
+	m = c.Messages[0]
+	must.Hold(t, strings.HasPrefix(m.Text, "[withheld: /prompt") && strings.Contains(m.Head, "sealed apart and withheld: /prompt"), "%+v", m)
 	must.Hold(t, !bytes.Contains(c.Material(), []byte("4711")), "the evidence contains a withheld text")
 	must.Hold(t, c.Messages[1].Text == "Noted.", "%+v", c.Messages)
 }
@@ -272,12 +266,10 @@ func TestTooMuch(t *testing.T) {
 			Timestamp: evidence.FormatTime(h.Now()), Model: "m", ModelVersion: "1", Parameters: jsontext.Value("{}"),
 			Prompt: jsontext.Value(`"p"`), Response: long}))
 	}
-	if _, _, err := subject.ReadSealed(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil); !errors.Is(err, subject.ErrTooMuch) {
-		t.Errorf("%v", err)
-	}
-	if _, _, err := subject.ReadSealed(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil); err != nil {
-		t.Errorf("half of it: %v", err)
-	}
+	_, _, err := subject.ReadSealed(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil)
+	must.Want(t, err, subject.ErrTooMuch)
+	_, _, err = subject.ReadSealed(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil)
+	must.Hold(t, err == nil, "half of it: %v", err)
 }
 
 // watch seals what a recorder saw of a program that asks a server of chat completions for each answer in a conversation, with the whole
@@ -378,9 +370,7 @@ func TestWhatARecorderSawReadsAsTheConversation(t *testing.T) {
 				}
 				return m.Role == subject.Recorder
 			})
-			if notes != len(records)/2 { // each first attempt failed
-				t.Errorf("%d notes of the recorder on %d records", notes, len(records))
-			}
+			must.Hold(t, notes == len(records)/2, "%d notes of the recorder on %d records", notes, len(records)) // each first attempt failed
 			diff := cmp.Diff(unnumbered(spoken(plain)), unnumbered(list))
 			must.Need(t, diff == "", "(-conversation +records):\n%s", diff)
 			want, got := try(t, jurattest.New(t), plain), try(t, h, c)

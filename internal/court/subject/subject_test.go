@@ -129,9 +129,7 @@ func TestLoad(t *testing.T) {
 	}
 	fails := func(want string) {
 		t.Helper()
-		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want …%s…", err, want)
-		}
+		must.Refuse(t, want)(Load(dir))
 	}
 	fails("conversation.json: no such file: a case is a folder with conversation.json and, if the agent has a card, agent-card.json")
 	write(CardFile, cardV1)
@@ -140,13 +138,11 @@ func TestLoad(t *testing.T) {
 	fails("conversation.json: not a regular file")
 	must.Do(t, os.Remove(filepath.Join(dir, ConversationFile)))
 	write(ConversationFile, hello)
-	if c, err := Load(dir); err != nil || !c.HasCard {
-		t.Error(err)
-	}
+	c, err := Load(dir)
+	must.Hold(t, err == nil && c.HasCard, "%v", err)
 	must.Do(t, os.Remove(filepath.Join(dir, CardFile)))
-	if c, err := Load(dir); err != nil || c.HasCard || c.Card.Name != "" {
-		t.Errorf("without a card: %v", err)
-	}
+	c, err = Load(dir)
+	must.Hold(t, err == nil && !c.HasCard && c.Card.Name == "", "without a card: %v", err)
 	must.Fail(t, fs.ErrNotExist)(Load(filepath.Join(dir, "nowhere")))
 }
 
@@ -157,9 +153,8 @@ func TestLinesTakeLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	found, err := ReadTranscripts("f.jsonl", slices.Concat(line, line), Options{})
 	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(found) != 2 || used > uint64(20*len(line)) {
-		t.Errorf("%d MB take %d MB: %+v, %v", len(line)>>20, used>>20, found, err)
-	}
+	used := after.TotalAlloc - before.TotalAlloc
+	must.Hold(t, err == nil && len(found) == 2 && used <= uint64(20*len(line)), "%d MB take %d MB: %+v, %v", len(line)>>20, used>>20, found, err)
 }
 
 func TestParseWantsAConversationAndNoMore(t *testing.T) {
@@ -190,12 +185,9 @@ func FuzzCase(f *testing.F) {
 		diff := cmp.Diff(c.Messages, again.Messages)
 		must.Need(t, diff == "" && again.Digest() == c.Digest(), "the evidence does not read back the same: %s", diff)
 		for i, m := range c.Messages {
-			if _, _, ok := c.Lines(i + 1); !ok {
-				t.Fatalf("message %d has no lines", i+1)
-			}
-			if m.Number != i+1 {
-				t.Fatalf("message %d has number %d", i+1, m.Number)
-			}
+			_, _, ok := c.Lines(i + 1)
+			must.Need(t, ok, "message %d has no lines", i+1)
+			must.Need(t, m.Number == i+1, "message %d has number %d", i+1, m.Number)
 		}
 	})
 }
@@ -225,33 +217,27 @@ func TestSchemas(t *testing.T) {
 	must.Need(t, len(list) == 6, "roles: %v", list)
 	for _, role := range list {
 		text := fmt.Sprintf(`[{"role":"assistant","tool_calls":[{"id":"1","name":"f"}]},{"role":%q,"content":"x"}]`, role)
-		if _, err := NewAs(ChatForm, nil, []byte(text)); err != nil {
-			t.Errorf("role %s: %v", role, err)
-		}
+		must.Fail(t, nil, "role", role)(NewAs(ChatForm, nil, []byte(text)))
 	}
 	kinds := 0
 	for _, part := range chat.Defs.Part.AnyOf {
 		for _, kind := range part.Properties.Type.Enum {
 			kinds++
-			if _, err := NewAs(ChatForm, nil, fmt.Appendf(nil, `[{"role":"user","content":[{"type":%q,"text":"x"}]}]`, kind)); err != nil {
-				t.Errorf("part %s: %v", kind, err)
-			}
+			must.Fail(t, nil, "part", kind)(NewAs(ChatForm, nil, fmt.Appendf(nil, `[{"role":"user","content":[{"type":%q,"text":"x"}]}]`, kind)))
 		}
 	}
 	must.Equal(t, kinds, len(convo.Unreadables)+5)
 	for _, name := range append(slices.Clone(chatMembers), "requestor") {
-		if _, there := chat.Defs.Message.Properties[name]; !there {
-			t.Errorf("the schema does not have %s", name)
-		}
+		_, there := chat.Defs.Message.Properties[name]
+		must.Hold(t, there, "the schema does not have %s", name)
 	}
 	var card struct {
 		Properties map[string]any `json:"properties"`
 	}
 	must.Do(t, json.Unmarshal(CardSchema, &card))
 	for _, name := range []string{"name", "description", "version", "protocolVersion", "url", "preferredTransport", "provider", "supportedInterfaces", "skills"} {
-		if _, there := card.Properties[name]; !there {
-			t.Errorf("the schema of the card does not have %s", name)
-		}
+		_, there := card.Properties[name]
+		must.Hold(t, there, "the schema of the card does not have %s", name)
 	}
 	must.Equal(t, len(card.Properties), 9)
 }
@@ -313,9 +299,7 @@ func TestMistakes(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*?)` \\|$")
 	table := string(must.Get(os.ReadFile("testdata/mistakes.md"))(t))
 	rows := row.FindAllStringSubmatch(table, -1)
-	if len(rows) < 20 || len(rows) != strings.Count(table, "\n| ")-1 {
-		t.Fatalf("%d rows of %d were found", len(rows), strings.Count(table, "\n| ")-1)
-	}
+	must.Need(t, len(rows) >= 20 && len(rows) == strings.Count(table, "\n| ")-1, "%d rows of %d were found", len(rows), strings.Count(table, "\n| ")-1)
 	for _, at := range rows {
 		found, err := ReadTranscripts("file", []byte(at[1]), Options{})
 		if err == nil && len(found) > 0 {
@@ -433,9 +417,8 @@ func TestResultsNameTheirCalls(t *testing.T) {
 	}
 	c := taken(t, A2AForm, `{"id":"t","history":[{"role":"agent","parts":[{"kind":"data","data":{"name":"f","id":"1","args":{}}}]},
 		{"role":"user","parts":[{"kind":"data","data":{"name":"f","id":"1","response":{"r":1}}}]}]}`)
-	if m := c.Messages[len(c.Messages)-1]; m.Role != Tool || m.ToolCallID != "1" {
-		t.Errorf("%+v", c.Messages)
-	}
+	m := c.Messages[len(c.Messages)-1]
+	must.Hold(t, m.Role == Tool && m.ToolCallID == "1", "%+v", c.Messages)
 	_, err := Parse([]byte(`{"conversation":[{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}}]},
 		{"role":"tool","tool_messages":[{"tool_call_id":"c","content":"Done"}],"audio":{"transcript":"hi"}}]}`))
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "a content beside tool_messages"), "%v", err)

@@ -202,9 +202,7 @@ func TestKilledAtEveryAct(t *testing.T) {
 	}
 	must.Hold(t, len(before) >= 15, "a trial of only %d acts", len(before))
 	for call, times := range calls(t, folder) {
-		if times > 1+mayRepeat[call] {
-			t.Errorf("%s was asked %d times, but its answer was lost only %d times", call, times, mayRepeat[call])
-		}
+		must.Hold(t, times <= 1+mayRepeat[call], "%s was asked %d times, but its answer was lost only %d times", call, times, mayRepeat[call])
 	}
 	r, _ := stored(t, folder, id)
 	wantProved(t, folder, r.Records)
@@ -226,9 +224,8 @@ func TestTwoProcessesResume(t *testing.T) {
 	_, release, err := i.Locks.Lock(t.Context(), r.ID)
 	must.Do(t, err)
 	process, said = run(t, folder, r.ID, -1)
-	if err := process.Wait(); err == nil || !strings.Contains(said.String(), lock.ErrTaken.Error()) {
-		t.Errorf("while another process works on the trial: %v: %s", err, said)
-	}
+	err = process.Wait()
+	must.Hold(t, err != nil && strings.Contains(said.String(), lock.ErrTaken.Error()), "while another process works on the trial: %v: %s", err, said)
 	_, now := stored(t, folder, r.ID)
 	must.Hold(t, len(now) == 3, "there are %d acts", len(now))
 	release()

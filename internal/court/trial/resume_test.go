@@ -75,9 +75,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 		config = scripted(h, jury.MajorityVote)
 		config.Settings.Seats[1].Ended = ended[1]
 		done, err := trial.Resume(t.Context(), config, r.ID, nil)
-		if err != nil || done.Result.Degraded != (ended[0] != nil) {
-			t.Errorf("%v, degraded %t", err, done.Result.Degraded)
-		}
+		must.Hold(t, err == nil && done.Result.Degraded == (ended[0] != nil), "%v, degraded %t", err, done.Result.Degraded)
 	}
 }
 
@@ -126,9 +124,8 @@ func TestResumeIsRefused(t *testing.T) {
 	} {
 		config := scripted(h, jury.FinalJudge)
 		change(&config.Settings)
-		if _, err := trial.Resume(t.Context(), config, r.ID, nil); !errors.Is(err, trial.ErrSettings) || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", field, err)
-		}
+		_, err := trial.Resume(t.Context(), config, r.ID, nil)
+		must.Hold(t, errors.Is(err, trial.ErrSettings) && strings.Contains(err.Error(), field), "%s: %v", field, err)
 	}
 	busy := errors.New("busy")
 	config := scripted(h, jury.FinalJudge)
@@ -137,9 +134,7 @@ func TestResumeIsRefused(t *testing.T) {
 		return nil, nil, busy
 	}}
 	must.Fail(t, busy)(trial.Resume(t.Context(), config, r.ID, nil))
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil))(t)
 	refused := errors.New("refused")
 	must.Fail(t, refused)(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, func(*trial.Trial, *trial.Config) error { return refused }))
 	must.Fail(t, ledger.ErrNotFound)(trial.Reopen(t.Context(), h.Ledger, "trial-0"))
@@ -168,12 +163,9 @@ func TestLostLock(t *testing.T) {
 		return held, func() {}, nil
 	}}
 	must.Fail(t, lost)(trial.Resume(t.Context(), config, r.ID, nil))
-	if now, err := h.Ledger.Chain(t.Context(), r.ID); err != nil || len(now) != acts {
-		t.Errorf("%d acts, %v; there were %d", len(now), err, acts)
-	}
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
-		t.Error(err)
-	}
+	now, err := h.Ledger.Chain(t.Context(), r.ID)
+	must.Hold(t, err == nil && len(now) == acts, "%d acts, %v; there were %d", len(now), err, acts)
+	must.Fail(t, nil)(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil))
 }
 
 // TestReopenRefusesWhatIsNoTrial: records that no trial can produce are not resumed.
@@ -184,16 +176,13 @@ func TestReopenRefusesWhatIsNoTrial(t *testing.T) {
 	second.RecordID, second.Timestamp = "", evidence.FormatTime(h.Now())
 	h.Seal(t, second)
 	var wrong *jury.Discrepancy
-	if _, err := trial.Reopen(t.Context(), h.Ledger, r.ID); !errors.As(err, &wrong) || wrong.Rule != jury.RuleSequence {
-		t.Errorf("with two openings: %v", err)
-	}
+	_, err := trial.Reopen(t.Context(), h.Ledger, r.ID)
+	must.Hold(t, errors.As(err, &wrong) && wrong.Rule == jury.RuleSequence, "with two openings: %v", err)
 	other := jurattest.New(t)
 	h.Seal(t, evidence.Payload{ActionType: evidence.Submission, AgentID: "submitter", ChainID: "trial-x", ChainPosition: 1,
 		Case: jurattest.Case(t).Digest(), Response: []byte(`{"agentCard":{"name":"Another"},"conversation":[{"role":"user","content":"Hello."}]}`),
 		Timestamp: evidence.FormatTime(other.Now())})
-	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-x"); err == nil || !strings.Contains(err.Error(), "not the case") {
-		t.Errorf("with evidence that is not the case's: %v", err)
-	}
+	must.Refuse(t, "not the case", "with evidence that is not the case's")(trial.Reopen(t.Context(), h.Ledger, "trial-x"))
 }
 
 func TestListUnfinished(t *testing.T) {
@@ -211,9 +200,8 @@ func TestListUnfinished(t *testing.T) {
 	must.Hold(t, slices.Equal(got, []string{first.ID, second.ID}), "%v, want %s and %s", got, first.ID, second.ID)
 	_, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first.ID, nil)
 	must.Need(t, err == nil, "%v", err)
-	if list = must.Get(trial.ListUnfinished(t.Context(), h.Ledger))(t); len(list) != 1 || list[0].ID != second.ID {
-		t.Errorf("%v", list)
-	}
+	list = must.Get(trial.ListUnfinished(t.Context(), h.Ledger))(t)
+	must.Hold(t, len(list) == 1 && list[0].ID == second.ID, "%v", list)
 }
 
 // TestClocksDoNotRunBackwards: if the clock was set back between two parts of a trial, no act claims an earlier time
@@ -225,9 +213,8 @@ func TestClocksDoNotRunBackwards(t *testing.T) {
 	config.Now = jurattest.New(t).Now // at the beginning again
 	done := must.Get(trial.Resume(t.Context(), config, r.ID, nil))(t)
 	for i := range done.Records[1:] {
-		if done.Records[i+1].Payload.Time().Before(done.Records[i].Payload.Time()) {
-			t.Errorf("record %d claims an earlier time than the one before it", i+1)
-		}
+		must.Hold(t, !done.Records[i+1].Payload.Time().Before(done.Records[i].Payload.Time()),
+			"record %d claims an earlier time than the one before it", i+1)
 	}
 }
 
@@ -249,9 +236,7 @@ func TestSpent(t *testing.T) {
 	config.Jurors[2] = costly{&jurattest.Juror{Err: errors.New("after two calls")}}
 	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	r := must.Get(trial.Reopen(t.Context(), h.Ledger, done.ID))(t)
-	if r.Bill.Cost != 84 || r.Bill.Calls == 0 {
-		t.Errorf("%d in %d calls", r.Bill.Cost, r.Bill.Calls)
-	}
+	must.Hold(t, r.Bill.Cost == 84 && r.Bill.Calls != 0, "%d in %d calls", r.Bill.Cost, r.Bill.Calls)
 }
 
 // TestStoodStill: a clerk pauses at an act, loses its claim, and another clerk finishes the trial. When the first clerk
@@ -271,13 +256,11 @@ func TestStoodStill(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- resume(t, h, first, id) }()
 		<-stood
-		if err := resume(t, h, scripted(h, jury.FinalJudge), id); err != nil {
-			t.Fatalf("at act %d: %v", at, err)
-		}
+		err := resume(t, h, scripted(h, jury.FinalJudge), id)
+		must.Need(t, err == nil, "at act %d: %v", at, err)
 		close(goOn)
-		if err := <-ended; (at < 15) != errors.Is(err, trial.ErrMoved) {
-			t.Errorf("at act %d: %v", at, err)
-		}
+		err = <-ended
+		must.Hold(t, (at < 15) == errors.Is(err, trial.ErrMoved), "at act %d: %v", at, err)
 		wantWhole(t, h, id)
 	}
 }

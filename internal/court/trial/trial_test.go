@@ -44,9 +44,8 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 	}
 	must.Equal(t, cmp.Diff(live, later, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })), "")
 	for i, e := range live {
-		if e.Head().Seq != int64(i+1) || e.Head().SubmissionID != done.ID || e.Head().At.IsZero() || e.Head().Type == "" {
-			t.Errorf("event %d has the head %+v", i, e.Head())
-		}
+		must.Hold(t, e.Head().Seq == int64(i+1) && e.Head().SubmissionID == done.ID && !e.Head().At.IsZero() && e.Head().Type != "",
+			"event %d has the head %+v", i, e.Head())
 	}
 	again := must.Get(resultOf(stored))(t)
 	must.Equal(t, cmp.Diff(done.Result, again), "")
@@ -123,16 +122,11 @@ func TestCancelledTrial(t *testing.T) {
 			}
 		}
 		done, err := trial.Run(ctx, config, jurattest.Case(t))
-		if !errors.Is(err, context.Canceled) || done == nil || done.Result != nil {
-			t.Fatalf("stopped after %d acts: %v, %+v", stop+1, err, done)
-		}
+		must.Need(t, errors.Is(err, context.Canceled) && done != nil && done.Result == nil, "stopped after %d acts: %v, %+v", stop+1, err, done)
 		stored, err := h.Ledger.Chain(t.Context(), done.ID)
-		if err != nil || len(stored) != len(done.Records) || len(stored) < stop+1 {
-			t.Errorf("stopped after %d acts: %d sealed, %d events, %v", stop+1, len(stored), len(done.Records), err)
-		}
-		if _, err := resultOf(stored); err == nil {
-			t.Errorf("stopped after %d acts: there is a result", stop+1)
-		}
+		must.Hold(t, err == nil && len(stored) == len(done.Records) && len(stored) >= stop+1,
+			"stopped after %d acts: %d sealed, %d events, %v", stop+1, len(stored), len(done.Records), err)
+		must.Refuse(t, "", "stopped after", stop+1, "acts: there is a result")(resultOf(stored))
 	}
 }
 
@@ -215,14 +209,11 @@ func TestMetadataIsSealed(t *testing.T) {
 			continue
 		}
 		told[r.Payload.ActionType]++
-		if got := string(r.Payload.Metadata); got != `{"peers":["juror-b"]}` {
-			t.Errorf("%s: %s", r.Payload.ActionType, got)
-		}
+		must.Equal(t, string(r.Payload.Metadata), `{"peers":["juror-b"]}`, r.Payload.ActionType)
 	}
 	must.Hold(t, told[evidence.Evaluation] == 1 && told[evidence.Absence] == 1 && len(told) == 2, "%v", told)
-	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
-		t.Errorf("%s: %+v", r.Outcome, r.Details)
-	}
+	r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+	must.Hold(t, r.Outcome == verify.Proved, "%s: %+v", r.Outcome, r.Details)
 }
 
 // TestNoRecordIsMadeUp: a finding on a conversation names no record, even if the juror named one.
@@ -255,9 +246,8 @@ func TestAdjourn(t *testing.T) {
 		left, err := trial.Run(t.Context(), config, jurattest.Case(t))
 		must.Need(t, errors.Is(err, trial.ErrAdjourned) && left.Result == nil, "told at event %d: %v, %+v", stop, err, left)
 		r := must.Get(trial.Reopen(t.Context(), h.Ledger, left.ID))(t)
-		if len(r.Waiting()) > 0 || len(r.Records) < int(stop) {
-			t.Errorf("stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.Waiting(), len(r.Records))
-		}
+		must.Hold(t, len(r.Waiting()) == 0 && len(r.Records) >= int(stop),
+			"stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.Waiting(), len(r.Records))
 		done, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil)
 		must.Hold(t, err == nil && done.Result.FinalVerdict == jury.SafePass && !done.Result.Degraded, "told at event %d: %v, %+v", stop, err, done)
 	}
@@ -274,9 +264,8 @@ func TestSubmit(t *testing.T) {
 	must.Need(t, err == nil && done.ID == id && done.Result.FinalVerdict == jury.SafePass, "%v, %+v", err, done)
 	config.Settings.MaxRounds = -1
 	size := must.Get(h.Ledger.Size(t.Context()))(t)
-	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err == nil || must.Get(h.Ledger.Size(t.Context()))(t) != size {
-		t.Error("Run accepted a case for a jury that cannot sit")
-	}
+	_, err = trial.Run(t.Context(), config, jurattest.Case(t))
+	must.Hold(t, err != nil && must.Get(h.Ledger.Size(t.Context()))(t) == size, "Run accepted a case for a jury that cannot sit")
 }
 
 // TestDegradedIsAnEvent: there is exactly one event that a trial is degraded, at the first act that makes it so.
@@ -311,9 +300,7 @@ func TestDegradedIsAnEvent(t *testing.T) {
 		case told[0].Juror == "" || told[0].Reason == "" || told[0].Type != "trial_degraded":
 			t.Errorf("%s: %+v", name, told[0])
 		}
-		if (name == "no juror is missing") == done.Result.Degraded {
-			t.Errorf("%s: degraded is %t", name, done.Result.Degraded)
-		}
+		must.Hold(t, (name == "no juror is missing") != done.Result.Degraded, "%s: degraded is %t", name, done.Result.Degraded)
 	}
 }
 
@@ -338,18 +325,16 @@ func TestVotes(t *testing.T) {
 	for n, r := range done.Records {
 		some := votesOf(t, done.Records[:n+1])
 		closing := r.Payload.ActionType == evidence.TrialClosing
-		if n < 5 && some.AfterPhase1 != nil || some.Final != nil && !closing && r.Payload.ActionType != evidence.FinalJudgment {
-			t.Errorf("after %d acts: %+v", n+1, some)
-		}
+		must.Hold(t, (n >= 5 || some.AfterPhase1 == nil) && (some.Final == nil || closing || r.Payload.ActionType == evidence.FinalJudgment),
+			"after %d acts: %+v", n+1, some)
 	}
 	settings := jurattest.Settings(jury.MajorityVote)
 	settings.Collaborative = false
 	jurors, _ := jurattest.Panel()
 	silent := h.TryBefore(t, settings, jurors, nil)
 	r := must.Get(trial.Reopen(t.Context(), h.Ledger, silent.ID))(t)
-	if votes = &r.Votes; votes.AfterDiscussion != nil || votes.AfterPhase1 == nil || votes.Final == nil {
-		t.Errorf("without a discussion: %+v", votes)
-	}
+	votes = &r.Votes
+	must.Hold(t, votes.AfterDiscussion == nil && votes.AfterPhase1 != nil && votes.Final != nil, "without a discussion: %+v", votes)
 }
 
 func votesOf(t *testing.T, records []*evidence.Record) *jury.Votes {
@@ -371,7 +356,5 @@ func TestDecisionsAreNoActs(t *testing.T) {
 	must.Need(t, err == nil && len(chain) == len(done.Records)+1, "%v, %d records", err, len(chain))
 	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
 	must.Need(t, err == nil && r.Over && len(r.Records) == len(done.Records), "%v, %+v", err, r)
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r.ID, nil))
 }

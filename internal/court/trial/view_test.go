@@ -32,9 +32,7 @@ func TestEveryActionType(t *testing.T) {
 	types := evidence.ActionTypes()
 	must.Need(t, len(types) >= 20, "only %d action types", len(types))
 	for _, action := range types {
-		if want := action.InTrial() || action == evidence.HumanReview || action == evidence.Delivery; trial.Folds(action) != want {
-			t.Errorf("%s is used: %t, want %t", action, !want, want)
-		}
+		must.Equal(t, trial.Folds(action), action.InTrial() || action == evidence.HumanReview || action == evidence.Delivery, action, "is used")
 	}
 	v := trial.NewView(nil)
 	_, err := v.Add(&evidence.Record{Payload: evidence.Payload{RecordID: "r", ActionType: "something_new"}})
@@ -104,9 +102,8 @@ func agrees(t *testing.T, name string, v *trial.View, acts []jury.Act, chain []*
 	digests := cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })
 	must.Equal(t, cmp.Diff(state, v.State(), digests), "", name, len(chain))
 	outcome, err := jury.OutcomeOf(chain)
-	if diff := cmp.Diff(outcome, v.Outcome); err != nil || diff != "" {
-		t.Errorf("%s, %d records: %v, outcome (-want +got):\n%s", name, len(chain), err, diff)
-	}
+	diff := cmp.Diff(outcome, v.Outcome)
+	must.Hold(t, err == nil && diff == "", "%s, %d records: %v, outcome (-want +got):\n%s", name, len(chain), err, diff)
 }
 
 // TestListsAgree: after every step of trials of every kind, an Index that follows the log has what the whole log gives, and a list shows the same about a
@@ -261,19 +258,15 @@ func TestEverybodySignsWithKeysOfTheirOwn(t *testing.T) {
 	for _, r := range h.Try(t, jury.FinalJudge).Records {
 		who := string(r.Payload.Role()) + " " + r.Payload.Actor()
 		id := r.Payload.Signers[0].KeyID
-		if known, ok := keys[who]; ok && known != id {
-			t.Errorf("%s signed with two keys", who)
-		}
+		known, ok := keys[who]
+		must.Hold(t, !ok || known == id, "%s signed with two keys", who)
 		keys[who] = id
 	}
-	if len(keys) != 6 { // the submitter, the clerk, three jurors and the judge
-		t.Errorf("%d actors signed: %v", len(keys), keys)
-	}
+	must.Hold(t, len(keys) == 6, "%d actors signed: %v", len(keys), keys) // the submitter, the clerk, three jurors and the judge
 	seen := map[evidence.KeyID]string{}
 	for who, id := range keys {
-		if other, ok := seen[id]; ok {
-			t.Errorf("%s and %s signed with the same key", who, other)
-		}
+		other, ok := seen[id]
+		must.Hold(t, !ok, "%s and %s signed with the same key", who, other)
 		seen[id] = who
 	}
 }

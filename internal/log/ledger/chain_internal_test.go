@@ -3,6 +3,8 @@ package ledger
 import (
 	"fmt"
 	"testing"
+
+	"jurat/internal/test/must"
 )
 
 // TestStatesInUseStay: however many chains come by, a chain that is used among them stays, an old one goes, and all together stay within their room.
@@ -14,26 +16,18 @@ func TestStatesInUseStay(t *testing.T) {
 	k.put(hot)
 	for n := range 1000 {
 		k.put(state(fmt.Sprint(n)))
-		if k.get("hot") != hot {
-			t.Fatalf("after %d others, a chain in use is read again", n)
-		}
+		must.Need(t, k.get("hot") == hot, "after %d others, a chain in use is read again", n)
 	}
-	if k.get("old") == old {
-		t.Error("nothing goes")
-	}
+	must.Hold(t, k.get("old") != old, "nothing goes")
 	held := 0
 	for _, states := range []map[string]*chainState{k.chains, k.before} {
 		for _, s := range states {
 			held += s.size()
 		}
 	}
-	if held > maxLinked {
-		t.Errorf("%d bytes are held of %d", held, maxLinked)
-	}
+	must.Hold(t, held <= maxLinked, "%d bytes are held of %d", held, maxLinked)
 	newer := &chainState{id: "hot", count: 2}
 	k.put(newer)
 	k.put(hot)
-	if k.get("hot") != newer {
-		t.Error("an older state takes the place of a newer one")
-	}
+	must.Hold(t, k.get("hot") == newer, "an older state takes the place of a newer one")
 }

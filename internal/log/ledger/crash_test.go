@@ -36,9 +36,7 @@ type crashing struct {
 
 func (c *crashing) crash() error {
 	c.t.Helper()
-	if err := os.CopyFS(string(c.copied), os.DirFS(string(c.folder))); err != nil {
-		c.t.Fatal(err)
-	}
+	expect.Do(c.t, os.CopyFS(string(c.copied), os.DirFS(string(c.folder))))
 	c.dead = true
 	return errCrashed
 }
@@ -120,9 +118,7 @@ func TestCrashes(t *testing.T) {
 			runs++
 		}
 	}
-	if runs < 3*13 {
-		t.Errorf("only %d crashes", runs)
-	}
+	expect.Hold(t, runs >= 3*13, "only %d crashes", runs)
 }
 
 // work creates a log and seals while the process lives. It returns the ids that were acknowledged.
@@ -183,9 +179,7 @@ func TestPowerCut(t *testing.T) {
 	last := seal(t, l, "").Payload.RecordID
 	after := must(os.ReadFile(wal))
 	database, checkpoint := must(os.ReadFile(f.database())), must(os.ReadFile(filepath.Join(string(f), "checkpoint")))
-	if len(after) <= len(before) {
-		t.Fatalf("the write-ahead log had %d bytes and has %d", len(before), len(after))
-	}
+	expect.Need(t, len(after) > len(before), "the write-ahead log had %d bytes and has %d", len(before), len(after))
 	l.Close()
 	lost, kept := 0, 0
 	for cut := len(before); cut <= len(after); cut += 4093 {
@@ -205,9 +199,7 @@ func TestPowerCut(t *testing.T) {
 			again.goesOn(t, there)
 		}
 	}
-	if lost < 10 {
-		t.Errorf("the last record was lost %d times, kept %d times", lost, kept)
-	}
+	expect.Hold(t, lost >= 10, "the last record was lost %d times, kept %d times", lost, kept)
 }
 
 // has opens a folder like a process would, and closes it again.
@@ -216,9 +208,7 @@ func has(t *testing.T, f folder, id string) bool {
 	l := must(f.open(t))
 	defer l.Close()
 	_, err := l.Record(t.Context(), id)
-	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-		t.Error(err)
-	}
+	expect.Hold(t, err == nil || errors.Is(err, ledger.ErrNotFound), "%v", err)
 	return err == nil
 }
 
@@ -271,16 +261,13 @@ func TestKilledWhileSettling(t *testing.T) {
 			f.exec(t, `CREATE TRIGGER dies AFTER `+after+` BEGIN SELECT die(); END`)
 			child := exec.CommandContext(t.Context(), must(os.Executable()))
 			child.Env = append(os.Environ(), settlerFolder+"="+string(f))
-			if out, err := child.CombinedOutput(); err == nil || child.ProcessState.Exited() {
-				t.Fatalf("it was not killed: %v\n%s", err, out)
-			}
+			out, err := child.CombinedOutput()
+			expect.Need(t, err != nil && !child.ProcessState.Exited(), "it was not killed: %v\n%s", err, out)
 			f.exec(t, `DROP TRIGGER dies`)
 			f.wantSound(t)
 			l = f.with(t, silent("one"))
 			wantOwing(t, l, "one 3")
-			if acts := lateActs(t, l); len(acts) != 0 {
-				t.Errorf("%d acts", len(acts))
-			}
+			expect.Equal(t, len(lateActs(t, l)), 0, "acts")
 			expect.Give(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor))(t, 3)
 			wantOwing(t, l, "")
 			f.wantSound(t)
@@ -298,14 +285,11 @@ func TestCutOffWhileSettling(t *testing.T) {
 	for _, after := range []string{"DELETE ON jurat.waiting", "INSERT ON jurat.timestamps", "INSERT ON jurat.records"} {
 		f.execPostgres(t, `CREATE FUNCTION jurat.die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`,
 			`CREATE TRIGGER dies AFTER `+after+` EXECUTE FUNCTION jurat.die()`)
-		if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor); err == nil {
-			t.Errorf("%s: settled %d", after, n)
-		}
+		n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor)
+		expect.Hold(t, err != nil, "%s: settled %d", after, n)
 		f.execPostgres(t, `DROP FUNCTION jurat.die CASCADE`)
 		wantOwing(t, l, "one 3")
-		if acts := lateActs(t, l); len(acts) != 0 {
-			t.Errorf("%s: %d acts", after, len(acts))
-		}
+		expect.Equal(t, len(lateActs(t, l)), 0, after, "acts")
 	}
 	expect.Give(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor))(t, 3)
 	wantOwing(t, l, "")
@@ -318,9 +302,8 @@ func (f folder) execPostgres(t *testing.T, statements ...string) {
 	pool := must(pgxpool.New(t.Context(), rig.Admin(t, must(f.url()))))
 	defer pool.Close()
 	for _, statement := range statements {
-		if _, err := pool.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		_, err := pool.Exec(t.Context(), statement)
+		expect.Need(t, err == nil, "%s: %v", statement, err)
 	}
 }
 
@@ -487,9 +470,7 @@ func testFaults(t *testing.T, step int, database func(*testing.T) (create, open 
 			runs++
 		}
 	}
-	if runs < 45/step {
-		t.Errorf("only %d writes failed", runs)
-	}
+	expect.Hold(t, runs >= 45/step, "only %d writes failed", runs)
 }
 
 // workBlind runs work. A blind store can be read again once the failed call has returned.

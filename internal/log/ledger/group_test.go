@@ -86,9 +86,7 @@ func (q *queued) add(do func() error) *error {
 	result := &pending
 	q.all.Go(func() { *result = do() })
 	synctest.Wait()
-	if !errors.Is(*result, pending) {
-		q.t.Errorf("the call returned before its transaction ended: %v", *result)
-	}
+	expect.Hold(q.t, errors.Is(*result, pending), "the call returned before its transaction ended: %v", *result)
 	return result
 }
 
@@ -158,9 +156,8 @@ func TestGroupsUnderLoad(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := store.transactions; n > callers*each/10 {
-			t.Errorf("%d transactions for %d records", n, callers*each)
-		}
+		n := store.transactions
+		expect.Hold(t, n <= callers*each/10, "%d transactions for %d records", n, callers*each)
 		expect.Equal(t, must(l.Size(t.Context())), 5+callers*each)
 		wantClean(t, damagesOf(t, c))
 	})
@@ -271,9 +268,8 @@ func TestAnchorsInTurn(t *testing.T) {
 		}
 		q.letGo()
 		acts := must(q.Chain(t.Context(), operator.CheckpointsChain))
-		if len(acts) != 2 || acts[1].Payload.PreviousRecord != acts[0].Digest {
-			t.Errorf("%d acts, of which the second does not follow the first", len(acts))
-		}
+		expect.Hold(t, len(acts) == 2 && acts[1].Payload.PreviousRecord == acts[0].Digest,
+			"%d acts, of which the second does not follow the first", len(acts))
 	})
 }
 
@@ -304,9 +300,7 @@ func TestForgetfulStore(t *testing.T) {
 		q.letGo()
 		wantError(t, *again, ledger.ErrDuplicate)
 		wantError(t, *neighbour, ledger.ErrDamaged)
-		if errors.Is(*neighbour, ledger.ErrDuplicate) || q.has(2) {
-			t.Errorf("the neighbour: %v, in the log: %v", *neighbour, q.has(2))
-		}
+		expect.Hold(t, !errors.Is(*neighbour, ledger.ErrDuplicate) && !q.has(2), "the neighbour: %v, in the log: %v", *neighbour, q.has(2))
 	})
 }
 
@@ -371,13 +365,10 @@ func TestGroupFails(t *testing.T) {
 					wantError(t, *err, test.want)
 					if test.want != nil {
 						wantError(t, *err, errFault)
-						if id := numbered(i + 1); test.blind && !strings.Contains((*err).Error(), id) {
-							t.Errorf("%v does not name record %s", *err, id)
-						}
+						id := numbered(i + 1)
+						expect.Hold(t, !test.blind || strings.Contains((*err).Error(), id), "%v does not name record %s", *err, id)
 					}
-					if errors.Is(*err, ledger.ErrDuplicate) {
-						t.Errorf("record %d is said to be there: %v", i+1, *err)
-					}
+					expect.Hold(t, !errors.Is(*err, ledger.ErrDuplicate), "record %d is said to be there: %v", i+1, *err)
 					expect.Equal(t, q.has(i+1), test.stored)
 				}
 				wantError(t, *again, ledger.ErrDuplicate) // checked against what was committed before
@@ -446,9 +437,7 @@ func TestCancelledInQueue(t *testing.T) {
 		for _, err := range []*error{taken, stays} {
 			expect.Want(t, *err, nil)
 		}
-		if !q.has(1) || q.has(2) || !q.has(3) {
-			t.Errorf("in the log: %v, %v, %v", q.has(1), q.has(2), q.has(3))
-		}
+		expect.Hold(t, q.has(1) && !q.has(2) && q.has(3), "in the log: %v, %v, %v", q.has(1), q.has(2), q.has(3))
 		wantClean(t, damagesOf(t, q.cfg))
 	})
 }
@@ -470,9 +459,7 @@ func TestCommitterGivesUp(t *testing.T) {
 		q.letGo()
 		other.all.Wait()
 		expect.Want(t, *second, nil)
-		if q.has(1) || !q.has(2) {
-			t.Errorf("in the log: %v, %v", q.has(1), q.has(2))
-		}
+		expect.Hold(t, !q.has(1) && q.has(2), "in the log: %v, %v", q.has(1), q.has(2))
 		wantClean(t, damagesOf(t, c))
 	})
 }
@@ -489,9 +476,8 @@ func TestQueueIsBounded(t *testing.T) {
 			q.all.Go(func() { _, results[i] = q.Seal(ctx, act(""), actor) })
 		}
 		synctest.Wait()
-		if taken, all := q.Seats(); taken != 1024 || all != 1024 {
-			t.Errorf("%d of %d seats are taken, want 1024 of 1024", taken, all)
-		}
+		taken, all := q.Seats()
+		expect.Hold(t, taken == 1024 && all == 1024, "%d of %d seats are taken, want 1024 of 1024", taken, all)
 		impatient, goes := context.WithCancel(t.Context())
 		outside := q.seal(impatient, 0)
 		goes()

@@ -64,9 +64,8 @@ func keeping(t *testing.T, store storage.Store) (*ledger.Ledger, *keeper) {
 func TestKeptBeforeAppended(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt", "/response"), actor))
-	if len(r.Disclosures) != 2 || !slices.Equal(k.early, []bool{true}) || len(k.kept[r.Digest]) != 2 {
-		t.Errorf("disclosed %v, kept %v, before it was appended: %v", r.Disclosures, k.kept, k.early)
-	}
+	expect.Hold(t, len(r.Disclosures) == 2 && slices.Equal(k.early, []bool{true}) && len(k.kept[r.Digest]) == 2,
+		"disclosed %v, kept %v, before it was appended: %v", r.Disclosures, k.kept, k.early)
 	if seal(t, l, ""); len(k.early) != 1 {
 		t.Error("the keeper was called for a record that seals nothing apart")
 	}
@@ -78,9 +77,8 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	for n, broken := range []error{errFault, nil} {
 		k.broken = broken
 		fails(t, broken)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-		if size := must(l.Size(t.Context())); size != int64(n) || len(k.kept) != n {
-			t.Errorf("%d records in the log, %v kept", size, k.kept)
-		}
+		size := must(l.Size(t.Context()))
+		expect.Hold(t, size == int64(n) && len(k.kept) == n, "%d records in the log, %v kept", size, k.kept)
 	}
 }
 
@@ -156,9 +154,8 @@ func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	k.leave = leave
 	fails(t, context.Canceled)(l.Seal(ctx, act("").SealingApart("/prompt"), actor))
-	if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
-		t.Errorf("%d records in the log, %v kept", size, k.kept)
-	}
+	size := must(l.Size(t.Context()))
+	expect.Hold(t, size == 0 && len(k.kept) == 0, "%d records in the log, %v kept", size, k.kept)
 }
 
 // TestKeptAsTheLogHasIt fails the append. Values of a record that is not in the log are removed; values of a record
@@ -170,12 +167,8 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 			l, k := keeping(t, &f)
 			f.n = 1
 			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
-			if (err == nil) != (f.stored && !f.blind) {
-				t.Fatal(err)
-			}
-			if want := f.stored || f.blind; (len(k.kept) == 1) != want {
-				t.Errorf("kept %v, want some values: %v", k.kept, want)
-			}
+			expect.Need(t, (err == nil) == (f.stored && !f.blind), "%v", err)
+			expect.Equal(t, len(k.kept) == 1, f.stored || f.blind, "kept", k.kept, "want some values")
 		})
 	}
 }
@@ -186,9 +179,7 @@ func TestSealedApartAgain(t *testing.T) {
 	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
 	r := must(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
 	fails(t, ledger.ErrDuplicate)(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
-	if len(k.kept) != 1 || len(k.kept[r.Digest]) != 1 {
-		t.Errorf("kept %v", k.kept)
-	}
+	expect.Hold(t, len(k.kept) == 1 && len(k.kept[r.Digest]) == 1, "kept %v", k.kept)
 }
 
 // garbled fails after it has stored, and returns damaged rows from then on.
@@ -217,18 +208,16 @@ func TestKeeperIsAsked(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	k.always = []string{"/prompt"}
 	r := must(l.Seal(t.Context(), act("").SealingApart("/response"), actor))
-	if !slices.Equal(r.Payload.SealedApart, []string{"/prompt", "/response"}) || len(k.kept[r.Digest]) != 2 {
-		t.Errorf("sealed apart %v, kept %v", r.Payload.SealedApart, k.kept)
-	}
+	expect.Hold(t, slices.Equal(r.Payload.SealedApart, []string{"/prompt", "/response"}) && len(k.kept[r.Digest]) == 2,
+		"sealed apart %v, kept %v", r.Payload.SealedApart, k.kept)
 	k.always = nil
 	a := newOwner(t, "a", false)
 	a.register(t, l)
 	open := a.says(t, "")
 	k.always = []string{"/prompt"}
 	var field *evidence.FieldError
-	if _, err := l.Accept(t.Context(), open); !errors.As(err, &field) || field.Field != "prompt" {
-		t.Errorf("signed open: %v", err)
-	}
+	_, err := l.Accept(t.Context(), open)
+	expect.Hold(t, errors.As(err, &field) && field.Field == "prompt", "signed open: %v", err)
 	k.always = nil
 	fails(t, nil)(l.Accept(t.Context(), open))
 }
@@ -312,22 +301,18 @@ func TestAccept(t *testing.T) {
 			o.register(t, l)
 			signed := o.says(t, "")
 			accepted := must(l.Accept(t.Context(), signed))
-			if string(accepted.Canonical()) != string(signed.Canonical()) || len(accepted.Timestamps) != 1 || len(signed.Timestamps) != 0 {
-				t.Errorf("accepted %+v of %+v", accepted, signed)
-			}
+			expect.Hold(t, string(accepted.Canonical()) == string(signed.Canonical()) && len(accepted.Timestamps) == 1 && len(signed.Timestamps) == 0,
+				"accepted %+v of %+v", accepted, signed)
 			expect.Give(l.Index(t.Context(), signed))(t, int64(len(o.signers)))
 			var duplicate *ledger.DuplicateError
-			if _, err := l.Accept(t.Context(), signed); !errors.As(err, &duplicate) || duplicate.Field != "digest" {
-				t.Errorf("a second time: %v", err)
-			}
+			_, err := l.Accept(t.Context(), signed)
+			expect.Hold(t, errors.As(err, &duplicate) && duplicate.Field == "digest", "a second time: %v", err)
 			same := o.says(t, `,"context":"another","record_id":"`+signed.Payload.RecordID+`"`)
-			if _, err := l.Accept(t.Context(), same); !errors.As(err, &duplicate) || duplicate.Field != "record_id" {
-				t.Errorf("another with its id: %v", err)
-			}
+			_, err = l.Accept(t.Context(), same)
+			expect.Hold(t, errors.As(err, &duplicate) && duplicate.Field == "record_id", "another with its id: %v", err)
 			fails(t, nil)(l.Accept(t.Context(), o.says(t, "")))
-			if counted := seqs(t, l.OfActor(t.Context(), evidence.RoleAgent, o.name), actorSeq); !slices.Equal(counted, upTo(2)) {
-				t.Errorf("what was refused is counted: %v", counted)
-			}
+			counted := seqs(t, l.OfActor(t.Context(), evidence.RoleAgent, o.name), actorSeq)
+			expect.Hold(t, slices.Equal(counted, upTo(2)), "what was refused is counted: %v", counted)
 			fails(t, keys.ErrForeign)(l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor))
 		})
 	}
@@ -387,9 +372,8 @@ func TestAcceptRefuses(t *testing.T) {
 			tt.says = "field timestamp"
 		}
 		_, err := l.Accept(t.Context(), tt.record)
-		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %v, want %v with %q", name, err, tt.want, tt.says)
-		}
+		expect.Hold(t, err != nil && (tt.want == nil || errors.Is(err, tt.want)) && strings.Contains(err.Error(), tt.says),
+			"%s: %v, want %v with %q", name, err, tt.want, tt.says)
 	}
 	expect.Equal(t, must(l.Size(t.Context())), size)
 	soon := evidence.FormatTime(time.Now().Add(4 * time.Minute))
@@ -420,9 +404,8 @@ func TestAcceptHighS(t *testing.T) {
 	high := must(asn1.Marshal(parts))
 	signed.Signatures = [][]byte{high}
 	accepted := must(l.Accept(t.Context(), signed))
-	if string(accepted.Signatures[0]) != string(low) || string(signed.Signatures[0]) != string(high) {
-		t.Errorf("accepted with %x, given with %x; want %x and %x", accepted.Signatures[0], signed.Signatures[0], low, high)
-	}
+	expect.Hold(t, string(accepted.Signatures[0]) == string(low) && string(signed.Signatures[0]) == string(high),
+		"accepted with %x, given with %x; want %x and %x", accepted.Signatures[0], signed.Signatures[0], low, high)
 	signed.Signatures = [][]byte{low}
 	fails(t, ledger.ErrDuplicate)(l.Accept(t.Context(), signed))
 }
@@ -438,9 +421,7 @@ func TestNextAgentThatDeceives(t *testing.T) {
 		_, sealing := said(t, l, "b", chained+`,"next_agent":"`+next+`"`)
 		for _, err := range []error{accepting, sealing} {
 			var refused *evidence.FieldError
-			if !errors.As(err, &refused) || refused.Field != "next_agent" {
-				t.Errorf("%s: %v", next, err)
-			}
+			expect.Hold(t, errors.As(err, &refused) && refused.Field == "next_agent", "%s: %v", next, err)
 		}
 	}
 	fails(t, nil)(l.Accept(t.Context(), a.says(t, chained+`,"next_agent":"b"`)))
@@ -503,9 +484,7 @@ func TestLogRefusesEvents(t *testing.T) {
 		"outside of it":    strings.Replace(strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1), `"chain_id":"operator-keys","chain_position":1,`, "", 1),
 		"another act":      `{"action_type":"erasure","agent_id":"operator","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","response":{}}`,
 	} {
-		if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor); !errors.Is(err, keys.ErrEvent) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Fail(t, keys.ErrEvent, name)(l.Seal(t.Context(), must(evidence.ParseDraft([]byte(doc))), actor))
 	}
 	expect.Equal(t, must(l.Size(t.Context())), 1)
 }
@@ -548,12 +527,10 @@ func TestAcceptApart(t *testing.T) {
 		cancel()
 	}
 	fails(t, context.Canceled)(l.Accept(ctx, r))
-	if _, noted := k.kept[r.Digest]; !noted || !k.early[0] {
-		t.Errorf("noted: %v, before the record was in the log: %v", noted, k.early)
-	}
-	if _, err := l.Accept(t.Context(), r); !errors.Is(err, ledger.ErrDuplicate) || len(k.kept) != 1 {
-		t.Errorf("again: %v, noted: %v", err, k.kept)
-	}
+	_, noted := k.kept[r.Digest]
+	expect.Hold(t, noted && k.early[0], "noted: %v, before the record was in the log: %v", noted, k.early)
+	_, err := l.Accept(t.Context(), r)
+	expect.Hold(t, errors.Is(err, ledger.ErrDuplicate) && len(k.kept) == 1, "again: %v, noted: %v", err, k.kept)
 	k.broken = errFault
 	fails(t, errFault)(l.Accept(t.Context(), o.apart(t)))
 	expect.Equal(t, must(l.Size(t.Context())), 2)

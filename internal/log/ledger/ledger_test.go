@@ -43,9 +43,7 @@ func TestSealAndRead(t *testing.T) {
 	got, err = l.RecordByDigest(t.Context(), three.Digest)
 	same("RecordByDigest", got, err, three)
 	chain, err := l.Chain(t.Context(), "c-1")
-	if err != nil || len(chain) != 2 {
-		t.Fatalf("Chain = %v, %v", chain, err)
-	}
+	expect.Need(t, err == nil && len(chain) == 2, "Chain = %v, %v", chain, err)
 	same("Chain", chain[0], nil, one)
 	same("Chain", chain[1], nil, three)
 	all := []*evidence.Record{one, two, three}
@@ -66,9 +64,7 @@ func TestSealAndRead(t *testing.T) {
 func TestSealApart(t *testing.T) {
 	l, _ := alone(t)
 	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-	if len(r.Disclosures) != 1 || r.CheckDisclosures() != nil {
-		t.Errorf("disclosures %v", r.Disclosures)
-	}
+	expect.Hold(t, len(r.Disclosures) == 1 && r.CheckDisclosures() == nil, "disclosures %v", r.Disclosures)
 	stored, err := l.Record(t.Context(), r.Payload.RecordID)
 	if err != nil || len(stored.Disclosures) != 0 || strings.Contains(string(stored.Canonical()), "May I?") {
 		t.Errorf("the log has the text: %s, %v", stored.Canonical(), err)
@@ -106,9 +102,7 @@ func TestNoTokenNoRecord(t *testing.T) {
 			wantError(t, err, ledger.ErrReadOnly)
 			wantError(t, l.CanAppend(t.Context()), ledger.ErrReadOnly)
 		}
-		if n, err := l.Size(t.Context()); n != 0 || err != nil {
-			t.Errorf("%s: %d records, %v", name, n, err)
-		}
+		expect.Give(l.Size(t.Context()))(t, 0, name, "records")
 	}
 }
 
@@ -119,9 +113,7 @@ func TestDuplicate(t *testing.T) {
 	seal(t, l, mine)
 	_, err := l.Seal(t.Context(), act(mine), actor)
 	var duplicate *ledger.DuplicateError
-	if !errors.As(err, &duplicate) || duplicate.RecordID != id {
-		t.Errorf("error %v", err)
-	}
+	expect.Hold(t, errors.As(err, &duplicate) && duplicate.RecordID == id, "error %v", err)
 	seal(t, l, "")
 }
 
@@ -167,9 +159,7 @@ func TestCheckpoint(t *testing.T) {
 	records := sealMany(t, l, 5)
 	signed := must(l.Checkpoint(t.Context()))
 	checkpoint, err := operator.OpenCheckpoint(signed, logVerifier)
-	if err != nil || checkpoint.Size != 5 {
-		t.Fatalf("%+v, %v", checkpoint, err)
-	}
+	expect.Need(t, err == nil && checkpoint.Size == 5, "%+v, %v", checkpoint, err)
 	var leaves []tlog.Hash
 	for i, r := range records {
 		leaves = append(leaves, tlog.RecordHash(r.LogEntry(evidence.LogCounts{ActorSeq: int64(i + 1)})))
@@ -219,9 +209,7 @@ func TestProofs(t *testing.T) {
 			if err == nil {
 				err = tlog.CheckTree(proof, size, roots[size-1], old, roots[old-1])
 			}
-			if err != nil {
-				t.Fatalf("%d in %d: %v", old, size, err)
-			}
+			expect.Need(t, err == nil, "%d in %d: %v", old, size, err)
 		}
 	}
 	for _, bad := range [][2]int64{{-1, 5}, {6, 5}, {5, 131}} {
@@ -246,18 +234,13 @@ func TestProve(t *testing.T) {
 	records := sealMany(t, l, 9)
 	bundle := must(l.Prove(t.Context(), records[7], records[2], records[7], records[0]))
 	again, err := evidence.ParseBundle(must(bundle.Marshal()))
-	if err != nil || len(again.Records) != 3 {
-		t.Fatalf("%v, %v", again, err)
-	}
+	expect.Need(t, err == nil && len(again.Records) == 3, "%v, %v", again, err)
 	for i, index := range []int64{0, 2, 7} {
-		if r := again.Records[i]; r.Log.Index != index || r.Digest != records[index].Digest {
-			t.Errorf("record %d of the bundle is %d", i, r.Log.Index)
-		}
+		r := again.Records[i]
+		expect.Hold(t, r.Log.Index == index && r.Digest == records[index].Digest, "record %d of the bundle is %d", i, r.Log.Index)
 		checkProof(t, again.Records[i], again.Checkpoint)
 	}
-	if records[7].Log != nil {
-		t.Error("the caller's record was changed")
-	}
+	expect.Hold(t, records[7].Log == nil, "the caller's record was changed")
 	sealMany(t, l, 3)
 	one := must(l.ProveOne(t.Context(), records[4]))
 	expect.Equal(t, one.Log.Checkpoint, bundle.Checkpoint)
@@ -292,9 +275,8 @@ func testConcurrentSealers(t *testing.T, f folder) {
 				if n%3 == 0 {
 					fails(t, nil)(l.ProveOne(t.Context(), r))
 				}
-				if chain, err := l.Chain(t.Context(), fmt.Sprint("c-", i)); err != nil || len(chain) != n+1 {
-					t.Errorf("chain of %d, %v, after %d", len(chain), err, n+1)
-				}
+				chain, err := l.Chain(t.Context(), fmt.Sprint("c-", i))
+				expect.Hold(t, err == nil && len(chain) == n+1, "chain of %d, %v, after %d", len(chain), err, n+1)
 			}
 		})
 	}
@@ -387,9 +369,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 			_, err := l.Accept(t.Context(), o.says(t, ""))
 			return err
 		}
-		if says(elsewhere, a) == nil { // it has read that there are no keys
-			t.Error("a key was accepted that is not registered")
-		}
+		expect.Hold(t, says(elsewhere, a) != nil, "a key was accepted that is not registered") // it has read that there are no keys
 		a.register(t, here)
 		wantError(t, says(elsewhere, a), nil)
 		succeeds(t, tell(here, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
@@ -400,9 +380,8 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 		for _, l := range []*ledger.Ledger{here, elsewhere} {
 			go func() { done <- tell(l, t, b.event(operator.KeyRegistered, 0, evidence.RoleAgent)) }()
 		}
-		if one, two := <-done, <-done; (one == nil) == (two == nil) {
-			t.Errorf("of two registrations of one key, one must be refused: %v, %v", one, two)
-		}
+		one, two := <-done, <-done
+		expect.Hold(t, (one == nil) != (two == nil), "of two registrations of one key, one must be refused: %v, %v", one, two)
 		for _, l := range []*ledger.Ledger{here, elsewhere} {
 			expect.Equal(t, len(must(l.Keys(t.Context())).Active(evidence.RoleAgent, "b", time.Now())), 1)
 			wantError(t, says(l, b), nil)
@@ -430,9 +409,8 @@ func TestEntries(t *testing.T) {
 			} else {
 				expect.Equal(t, leaf, leaves[index])
 			}
-			if _, err := evidence.ParseEntry(entry); err != nil {
-				t.Fatalf("entry %d: %v", index, err)
-			}
+			_, err := evidence.ParseEntry(entry)
+			expect.Need(t, err == nil, "entry %d: %v", index, err)
 			index++
 		}
 		expect.Equal(t, index, part[1])
@@ -440,9 +418,7 @@ func TestEntries(t *testing.T) {
 	expect.Equal(t, rootOf(leaves), head.Root)
 	for _, bad := range [][2]int64{{-1, 5}, {6, 5}, {0, n + 1}} {
 		for entry, err := range l.Entries(t.Context(), bad[0], bad[1]) {
-			if err == nil {
-				t.Errorf("%v: %s", bad, entry)
-			}
+			expect.Hold(t, err != nil, "%v: %s", bad, entry)
 		}
 	}
 	for range l.Entries(t.Context(), 0, n) { // a caller that has seen enough stops
@@ -465,9 +441,7 @@ func TestEntriesOfADamagedLog(t *testing.T) {
 			given++
 		}
 	}
-	if !errors.Is(failed, ledger.ErrDamaged) {
-		t.Errorf("%d entries, error %v", given, failed)
-	}
+	expect.Hold(t, errors.Is(failed, ledger.ErrDamaged), "%d entries, error %v", given, failed)
 }
 
 func TestSizeAt(t *testing.T) {
@@ -486,9 +460,7 @@ func TestSizeAt(t *testing.T) {
 		{"of a longer log", must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 3, Root: root}, logSigner)), ledger.ErrBehind},
 		{"of another history", must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 2, Root: root}, logSigner)), ledger.ErrForked},
 	} {
-		if _, err := l.SizeAt(t.Context(), tt.signed); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
-		}
+		expect.Fail(t, tt.want, tt.name)(l.SizeAt(t.Context(), tt.signed))
 	}
 }
 
@@ -516,9 +488,8 @@ func TestTiles(t *testing.T) {
 	first, rest := must(l.Tile(t.Context(), 0, 0, 256)), must(l.Tile(t.Context(), 0, 1, 4))
 	entries := must(l.EntryBundle(t.Context(), 0, 256))
 	for i, entry := range entries {
-		if leaf := tlog.RecordHash(entry); !bytes.Equal(leaf[:], first[i*tlog.HashSize:(i+1)*tlog.HashSize]) {
-			t.Fatalf("entry %d is not under its leaf", i)
-		}
+		leaf := tlog.RecordHash(entry)
+		expect.Need(t, bytes.Equal(leaf[:], first[i*tlog.HashSize:(i+1)*tlog.HashSize]), "entry %d is not under its leaf", i)
 	}
 	above := must(l.Tile(t.Context(), 1, 0, 1))
 	top := tlog.NodeHash(tlog.Hash(above), treeOf(rest))
@@ -568,7 +539,6 @@ func TestEntryThatNoBundleHolds(t *testing.T) {
 	fails(t, ledger.ErrRefused)(l.Seal(t.Context(), act(""), signers))
 	fails(t, nil)(l.Seal(t.Context(), act(""), signers[:14]))
 	must(l.Checkpoint(t.Context()))
-	if entries := must(l.EntryBundle(t.Context(), 0, 1)); len(entries[0]) > 65_535 || len(entries[0]) < 60_000 {
-		t.Errorf("an entry of %d bytes", len(entries[0]))
-	}
+	entries := must(l.EntryBundle(t.Context(), 0, 1))
+	expect.Hold(t, len(entries[0]) <= 65_535 && len(entries[0]) >= 60_000, "an entry of %d bytes", len(entries[0]))
 }

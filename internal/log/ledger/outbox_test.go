@@ -80,12 +80,9 @@ func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 		body := must(operator.Read[operator.LateStampBody](&r.Payload))
 		for _, s := range body.Stamps {
 			stamped := must(l.RecordByDigest(t.Context(), s.Record))
-			if !slices.ContainsFunc(stamped.Timestamps, func(t evidence.Timestamp) bool { return evidence.DigestOf(t.Token) == s.Token }) {
-				t.Errorf("act %s names a stamp that record %s does not have", r.Payload.RecordID, stamped.Payload.RecordID)
-			}
-			if !slices.Contains(r.Payload.Saw, s.Record) {
-				t.Errorf("act %s does not have %v in saw", r.Payload.RecordID, s.Record)
-			}
+			expect.Hold(t, slices.ContainsFunc(stamped.Timestamps, func(t evidence.Timestamp) bool { return evidence.DigestOf(t.Token) == s.Token }),
+				"act %s names a stamp that record %s does not have", r.Payload.RecordID, stamped.Payload.RecordID)
+			expect.Hold(t, slices.Contains(r.Payload.Saw, s.Record), "act %s does not have %v in saw", r.Payload.RecordID, s.Record)
 		}
 	}
 	return acts
@@ -100,28 +97,22 @@ func TestWaiting(t *testing.T) {
 	l.Close()
 	l = f.with(t, silent("one"))
 	bare := seal(t, l, `,"chain_id":"c"`)
-	if len(half.Timestamps) != 1 || len(bare.Timestamps) != 0 {
-		t.Errorf("%d and %d time stamps, want 1 and 0", len(half.Timestamps), len(bare.Timestamps))
-	}
+	expect.Hold(t, len(half.Timestamps) == 1 && len(bare.Timestamps) == 0,
+		"%d and %d time stamps, want 1 and 0", len(half.Timestamps), len(bare.Timestamps))
 	wantOwing(t, l, "one 2, two 1")
 	wantClean(t, f.fsck(t))
 	l.Close()
 
 	l = f.with(t, clock{})
 	pending := must(l.Waiting(t.Context(), "one", 0, 10))
-	if len(pending) != 2 || pending[0].Record.Digest != half.Digest || pending[1].Record.Digest != bare.Digest {
-		t.Fatalf("waiting %v", pending)
-	}
-	if since := pending[0].Since; since.After(time.Now()) || since.Before(time.Now().Add(-time.Hour)) {
-		t.Errorf("waiting since %v", since)
-	}
+	expect.Need(t, len(pending) == 2 && pending[0].Record.Digest == half.Digest && pending[1].Record.Digest == bare.Digest, "waiting %v", pending)
+	since := pending[0].Since
+	expect.Hold(t, !since.After(time.Now()) && !since.Before(time.Now().Add(-time.Hour)), "waiting since %v", since)
 	expect.Give(l.Settle(t.Context(), lateStamps(pending), actor))(t, 2)
 	wantOwing(t, l, "two 1")
 	expect.Give(l.Settle(t.Context(), lateStamps(pending), actor))(t, 0)
 	acts := lateActs(t, l)
-	if len(acts) != 1 || acts[0].Payload.AgentID != ledger.OperatorName || len(acts[0].Timestamps) != 1 {
-		t.Fatalf("acts %v", acts)
-	}
+	expect.Need(t, len(acts) == 1 && acts[0].Payload.AgentID == ledger.OperatorName && len(acts[0].Timestamps) == 1, "acts %v", acts)
 	// What was returned by Seal is proved with all the time stamps that the log has by now.
 	bundle := must(l.Prove(t.Context(), half, bare))
 	for i, want := range []int{2, 1} {
@@ -148,9 +139,7 @@ func TestActsNeverWait(t *testing.T) {
 	l = must(ledger.Open(t.Context(), c))
 	expect.Give(l.Settle(t.Context(), lateStamps(pending), actor))(t, 1)
 	wantOwing(t, l, "")
-	if acts := lateActs(t, l); len(acts) != 1 {
-		t.Errorf("%d acts", len(acts))
-	}
+	expect.Equal(t, len(lateActs(t, l)), 1, "acts")
 }
 
 func TestSettleRefuses(t *testing.T) {
@@ -164,20 +153,12 @@ func TestSettleRefuses(t *testing.T) {
 	}
 	expect.Give(l.Settle(t.Context(), waiting(2), actor))(t, 0)
 	many := slices.Repeat(waiting(1), operator.MaxLateStamps+1)
-	if _, err := l.Settle(t.Context(), many, actor); err == nil || !strings.Contains(err.Error(), "501 stamps") {
-		t.Errorf("too many: %v", err)
-	}
-	if _, err := l.Settle(t.Context(), slices.Repeat(waiting(1), 2), actor); err == nil || !strings.Contains(err.Error(), "two stamps for record") {
-		t.Errorf("twice: %v", err)
-	}
+	expect.Refuse(t, "501 stamps", "too many")(l.Settle(t.Context(), many, actor))
+	expect.Refuse(t, "two stamps for record", "twice")(l.Settle(t.Context(), slices.Repeat(waiting(1), 2), actor))
 	sundial := waiting(1)
 	sundial[0].Timestamp.Kind = "sundial"
-	if _, err := l.Settle(t.Context(), sundial, actor); err == nil || !strings.Contains(err.Error(), "sundial") {
-		t.Errorf("another kind: %v", err)
-	}
-	if acts := lateActs(t, l); len(acts) != 0 {
-		t.Errorf("%d acts", len(acts))
-	}
+	expect.Refuse(t, "sundial", "another kind")(l.Settle(t.Context(), sundial, actor))
+	expect.Equal(t, len(lateActs(t, l)), 0, "acts")
 }
 
 // TestSettledByTwo lets two processes bring the same stamps: each record gets its stamp once, and one act says so.
@@ -196,9 +177,7 @@ func TestSettledByTwo(t *testing.T) {
 	c.Store = race
 	mine := must(ledger.Open(t.Context(), c))
 	expect.Give(mine.Settle(t.Context(), lateStamps(pending), actor))(t, 2)
-	if acts := lateActs(t, l); len(acts) != 2 {
-		t.Errorf("%d acts", len(acts))
-	}
+	expect.Equal(t, len(lateActs(t, l)), 2, "acts")
 	wantOwing(t, l, "")
 	for r := range l.Records(t.Context(), 0) {
 		expect.Equal(t, len(r.Timestamps), 1)
@@ -248,13 +227,10 @@ func TestOutboxFaults(t *testing.T) {
 					}
 				}
 				wantOwing(t, l, "")
-				if acts := lateActs(t, l); len(acts) != 4 {
-					t.Errorf("%d acts, want 4", len(acts))
-				}
+				expect.Equal(t, len(lateActs(t, l)), 4, "acts")
 				for r := range l.Records(t.Context(), 0) {
-					if want := map[bool]int{true: 1, false: 2}[r.Payload.ActionType == evidence.LateStamp]; len(r.Timestamps) != want {
-						t.Errorf("%s has %d time stamps, want %d", r.Payload.ActionType, len(r.Timestamps), want)
-					}
+					want := map[bool]int{true: 1, false: 2}[r.Payload.ActionType == evidence.LateStamp]
+					expect.Hold(t, len(r.Timestamps) == want, "%s has %d time stamps, want %d", r.Payload.ActionType, len(r.Timestamps), want)
 				}
 				found := must(fsck.Run(t.Context(), examined(c), fsck.Options{}))
 				wantClean(t, found)
@@ -265,9 +241,7 @@ func TestOutboxFaults(t *testing.T) {
 			runs++
 		}
 	}
-	if runs < 14 {
-		t.Errorf("only %d writes failed", runs)
-	}
+	expect.Hold(t, runs >= 14, "only %d writes failed", runs)
 }
 
 // again repeats an operation after a fault.
@@ -306,9 +280,8 @@ func TestWaitingIsBounded(t *testing.T) {
 		if len(page) == 0 {
 			break
 		}
-		if held := len(page) * size; held > ledger.MaxHeld+size {
-			t.Errorf("%d bytes at once", held)
-		}
+		held := len(page) * size
+		expect.Hold(t, held <= ledger.MaxHeld+size, "%d bytes at once", held)
 		found, from = found+len(page), page[len(page)-1].Index+1
 	}
 	expect.Equal(t, found, n)
@@ -358,9 +331,7 @@ func wantAnchors(t *testing.T, checkpoint string, anchors []evidence.Anchor, wan
 			}
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("stamped by %q, want %q", got, want)
-	}
+	expect.Hold(t, slices.Equal(got, want), "stamped by %q, want %q", got, want)
 }
 
 // renew has an authority renew a stamped checkpoint.
@@ -378,26 +349,22 @@ func tokenBy(authority string, imprint [32]byte) []byte {
 // cause no further stamps.
 func TestAnchor(t *testing.T) {
 	l, c := alone(t)
-	if act, ok := anchor(t, l, "one"); ok {
-		t.Fatalf("an empty log was stamped: %v", act)
-	}
+	act, ok := anchor(t, l, "one")
+	expect.Need(t, !ok, "an empty log was stamped: %v", act)
 	records := sealMany(t, l, 40)
 	wantUnder(t, l, records[0])
 	first, _ := anchor(t, l, "one") // at 40
-	if first.Payload.ChainID != operator.CheckpointsChain || !first.Payload.PreviousRecord.IsZero() {
-		t.Errorf("chain %q, previous record %v", first.Payload.ChainID, first.Payload.PreviousRecord)
-	}
+	expect.Hold(t, first.Payload.ChainID == operator.CheckpointsChain && first.Payload.PreviousRecord.IsZero(),
+		"chain %q, previous record %v", first.Payload.ChainID, first.Payload.PreviousRecord)
 	for range 3 {
-		if act, ok := anchor(t, l, "one"); ok {
-			t.Fatalf("stamped again: %v", act)
-		}
+		act, ok := anchor(t, l, "one")
+		expect.Need(t, !ok, "stamped again: %v", act)
 	}
 	second, _ := anchor(t, l, "two") // at 41: the same checkpoint
 	expect.Equal(t, second.Payload.PreviousRecord, first.Digest)
 	for _, authority := range []string{"one", "two"} {
-		if act, ok := anchor(t, l, authority); ok {
-			t.Fatalf("stamped again: %v", act)
-		}
+		act, ok := anchor(t, l, authority)
+		expect.Need(t, !ok, "stamped again: %v", act)
 	}
 	wantUnder(t, l, records[0], "one 40", "two 40")
 	wantUnder(t, l, records[39], "one 40", "two 40")
@@ -415,9 +382,8 @@ func TestAnchor(t *testing.T) {
 	wantUnder(t, l, third, "one 45")
 	bundle := must(l.Prove(t.Context(), records[7], later))
 	wantAnchors(t, bundle.Checkpoint, bundle.Anchors, "one 40", "two 40", "two 43", "one 45")
-	if again, err := evidence.ParseBundle(must(bundle.Marshal())); err != nil || len(again.Anchors) != 3 {
-		t.Errorf("the bundle: %v", err)
-	}
+	again, err := evidence.ParseBundle(must(bundle.Marshal()))
+	expect.Hold(t, err == nil && len(again.Anchors) == 3, "the bundle: %v", err)
 	file := must(l.CaseFile(t.Context(), []int64{7, 42}))
 	wantAnchors(t, file.Checkpoint, file.Anchors, "one 40", "two 40", "two 43", "one 45")
 	wantClean(t, damagesOf(t, c))
@@ -440,9 +406,8 @@ func TestRenewedAnchors(t *testing.T) {
 		renew(t, l, a, "five")
 	}
 	wantUnder(t, l, r, "one 1", "two 1", "renewed by three 1", "renewed by four 1", "renewed by renewed by five 1", "late 1", "renewed by five 1")
-	if _, ok := anchor(t, l, "one"); ok {
-		t.Error("acts about renewals are stamped")
-	}
+	_, ok := anchor(t, l, "one")
+	expect.Hold(t, !ok, "acts about renewals are stamped")
 	wantClean(t, damagesOf(t, c))
 }
 
@@ -456,9 +421,8 @@ func TestTooManyAnchors(t *testing.T) {
 		anchor(t, l, "one")
 	}
 	file := must(l.CaseFile(t.Context(), at))
-	if n := len(file.Anchors); n < evidence.MaxAnchorTokens/2 || n > evidence.MaxAnchorTokens || evidence.CheckAnchors("x", file.Anchors) != nil {
-		t.Errorf("%d anchors", n)
-	}
+	n := len(file.Anchors)
+	expect.Hold(t, n >= evidence.MaxAnchorTokens/2 && n <= evidence.MaxAnchorTokens && evidence.CheckAnchors("x", file.Anchors) == nil, "%d anchors", n)
 	expect.Equal(t, must(operator.OpenCheckpoint(file.Anchors[len(file.Anchors)-1].Checkpoint, logVerifier)).Size, at[len(at)-1]+1)
 }
 
@@ -479,9 +443,8 @@ func TestManyAnchors(t *testing.T) {
 		anchor(t, l, names[i])
 	}
 	wantUnder(t, l, r, over(1, names...)...)
-	if act, ok := anchor(t, l, names[0]); ok {
-		t.Errorf("stamped again: %v", act)
-	}
+	act, ok := anchor(t, l, names[0])
+	expect.Hold(t, !ok, "stamped again: %v", act)
 	next := seal(t, l, "")
 	anchor(t, l, names[0])
 	wantUnder(t, l, next, over(72, names[0])...)
@@ -554,13 +517,10 @@ func TestAnchorFaults(t *testing.T) {
 				if err == nil && checkpoint != "" {
 					_, err = l.Anchor(t.Context(), operator.CheckpointStampBody{Authority: "one", Checkpoint: checkpoint, Token: []byte("t")}, actor)
 				}
-				if err != nil && !errors.Is(err, errFault) {
-					t.Fatal(err)
-				}
+				expect.Need(t, err == nil || errors.Is(err, errFault), "%v", err)
 			}
-			if act, ok := anchor(t, l, "one"); ok {
-				t.Errorf("write %d, stored %v: stamped again: %v", n, stored, act)
-			}
+			act, ok := anchor(t, l, "one")
+			expect.Hold(t, !ok, "write %d, stored %v: stamped again: %v", n, stored, act)
 			one := must(l.ProveOne(t.Context(), r))
 			expect.Equal(t, len(one.Log.Anchors), 1)
 			wantClean(t, damagesOf(t, c))
@@ -569,9 +529,7 @@ func TestAnchorFaults(t *testing.T) {
 			}
 			runs++
 		}
-		if runs < 3 {
-			t.Errorf("stored %v: only %d writes failed", stored, runs)
-		}
+		expect.Hold(t, runs >= 3, "stored %v: only %d writes failed", stored, runs)
 	}
 }
 

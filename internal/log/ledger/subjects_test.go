@@ -121,14 +121,12 @@ func TestSubjects(t *testing.T) {
 	}
 	other := *act
 	other.Digest = evidence.DigestOf(nil)
-	if counts := countsOf(t, l, review(t, l, "", &other)); !counts.Subject.IsZero() {
-		t.Errorf("a review of another version of the act has a subject: %+v", counts)
-	}
+	counts := countsOf(t, l, review(t, l, "", &other))
+	expect.Hold(t, counts.Subject.IsZero(), "a review of another version of the act has a subject: %+v", counts)
 	absent := *act
 	absent.Payload.RecordID = "0199aabb-0000-7000-8000-000000000000"
-	if counts := countsOf(t, l, review(t, l, "", &absent)); !counts.Subject.IsZero() {
-		t.Errorf("a review of a record that the log lacks has a subject: %+v", counts)
-	}
+	counts = countsOf(t, l, review(t, l, "", &absent))
+	expect.Hold(t, counts.Subject.IsZero(), "a review of a record that the log lacks has a subject: %+v", counts)
 }
 
 // expiring is a store in which records have expired: it keeps what the log hashed and counted of them.
@@ -190,9 +188,8 @@ func TestSubjectsOfExpired(t *testing.T) {
 		"a review of another version of the act": {review(t, l, "", &other), evidence.Digest{}},
 		"a review of the review":                 {review(t, l, "", onAct), evidence.SubjectTag(evidence.RoleReviewer, "u")},
 	} {
-		if counts := countsOf(t, l, c.record); counts.Subject != c.want {
-			t.Errorf("%s is counted as %+v, want the subject %v", name, counts, c.want)
-		}
+		counts := countsOf(t, l, c.record)
+		expect.Hold(t, counts.Subject == c.want, "%s is counted as %+v, want the subject %v", name, counts, c.want)
 	}
 }
 
@@ -210,9 +207,8 @@ func TestReviewOfAnExpiredRecordedAct(t *testing.T) {
 		return l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u", Timestamp: "2026-01-01T00:00:00Z",
 			OriginalResponseID: call.Payload.RecordID, Saw: []evidence.Digest{call.Digest}, ApprovalStatus: evidence.Rejected})), reviewer.signers)
 	}
-	if counts := countsOf(t, l, must(decide())); counts.Subject != evidence.SubjectTag(evidence.RoleAgent, "o") || counts.SubjectSeq != 1 {
-		t.Errorf("%+v", counts)
-	}
+	counts := countsOf(t, l, must(decide()))
+	expect.Hold(t, counts.Subject == evidence.SubjectTag(evidence.RoleAgent, "o") && counts.SubjectSeq == 1, "%+v", counts)
 	store.expired[call.Payload.RecordID] = true
 	fails(t, ledger.ErrExpired)(decide())
 }
@@ -236,9 +232,7 @@ func TestReviewOfAnExpiredActWithoutKeyEvent(t *testing.T) {
 		store.expired[act.Payload.RecordID] = true
 		_, err := l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u", Timestamp: "2026-01-01T00:00:00Z",
 			OriginalResponseID: act.Payload.RecordID, Saw: []evidence.Digest{act.Digest}, ApprovalStatus: evidence.Rejected})), actor)
-		if errors.Is(err, ledger.ErrExpired) != c.refused || !c.refused && err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Hold(t, errors.Is(err, ledger.ErrExpired) == c.refused && (c.refused || err == nil), "%s: %v", name, err)
 	}
 }
 
@@ -247,9 +241,7 @@ func seqs(t testing.TB, list iter.Seq2[ledger.Counted, error], seq func(evidence
 	t.Helper()
 	for c, err := range list {
 		succeeds(t, err)
-		if c.Record == nil || c.Record.Digest != c.Digest || c.Record.Payload.RecordID != c.RecordID {
-			t.Fatalf("record %d is %+v", c.Index, c)
-		}
+		expect.Need(t, c.Record != nil && c.Record.Digest == c.Digest && c.Record.Payload.RecordID == c.RecordID, "record %d is %+v", c.Index, c)
 		numbers = append(numbers, seq(c.Counts))
 	}
 	return numbers
@@ -296,9 +288,7 @@ func TestCountedTogether(t *testing.T) {
 			})
 		}
 		sealing.Wait()
-		if failed != nil {
-			t.Fatal(failed)
-		}
+		expect.Do(t, failed)
 		for i := range 4 {
 			expect.Equal(t, cmp.Diff(upTo(each/2), seqs(t, two.OfActor(t.Context(), evidence.RoleAgent, fmt.Sprintf("agent-%d", i)), actorSeq)), "")
 		}
@@ -306,9 +296,8 @@ func TestCountedTogether(t *testing.T) {
 			expect.Equal(t, cmp.Diff(upTo(each), seqs(t, one.OfActor(t.Context(), evidence.RoleReviewer, fmt.Sprintf("reviewer-%d", i)), actorSeq)), "")
 		}
 		expect.Equal(t, cmp.Diff(upTo(2*each), seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-7"), subjectSeq)), "")
-		if none := seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-1"), subjectSeq); len(none) != 0 {
-			t.Errorf("about agent-1: %v", none)
-		}
+		none := seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-1"), subjectSeq)
+		expect.Hold(t, len(none) == 0, "about agent-1: %v", none)
 		one.Close()
 		two.Close()
 		store := must(f.store(t))
@@ -342,9 +331,8 @@ func TestLastOfActor(t *testing.T) {
 		}
 		expect.Equal(t, cmp.Diff(own[:min(int(n), len(own))], got), "")
 	}
-	if none := must(l.LastOfActor(t.Context(), evidence.RoleReviewer, "b", 3)); len(none) != 0 {
-		t.Errorf("a reviewer of the same name has %v", none)
-	}
+	none := must(l.LastOfActor(t.Context(), evidence.RoleReviewer, "b", 3))
+	expect.Hold(t, len(none) == 0, "a reviewer of the same name has %v", none)
 }
 
 // blinded is a store that returns no payloads while it is blind.
@@ -400,25 +388,18 @@ func TestListWithoutPayloads(t *testing.T) {
 	seal(t, l, `,"saw":["`+whole.Digest.String()+`"]`)
 	seal(t, l, `,"chain_id":"trials"`)
 	want, chain := listed(t, l, 0, ""), listed(t, l, 0, "order")
-	if len(want) != 303 || len(chain) != 1 || chain[0] != want[300] {
-		t.Fatalf("%d and %q", len(want), chain)
-	}
+	expect.Need(t, len(want) == 303 && len(chain) == 1 && chain[0] == want[300], "%d and %q", len(want), chain)
 	store := &blinded{Store: c.Store}
 	opened := must(ledger.Open(t.Context(), config(store)))
 	store.blind = true
-	if got := listed(t, opened, 0, ""); !slices.Equal(got, want) {
-		t.Errorf("%d are listed", len(got))
-	}
-	if got := listed(t, opened, 7, "order"); !slices.Equal(got, chain) {
-		t.Errorf("%q is listed", got)
-	}
+	got := listed(t, opened, 0, "")
+	expect.Hold(t, slices.Equal(got, want), "%d are listed", len(got))
+	got = listed(t, opened, 7, "order")
+	expect.Hold(t, slices.Equal(got, chain), "%q is listed", got)
 	g, err := opened.Briefs().Gather(t.Context(), "order", nil)
-	if err != nil || !slices.Equal(g.Indexes, []int64{300, 301}) || g.Cut != nil {
-		t.Errorf("%+v, %v", g, err)
-	}
-	if b, err := opened.Briefs().ByID(t.Context(), whole.Payload.RecordID); err != nil || b.Index != 300 || b.Role() != evidence.RoleAgent {
-		t.Errorf("%+v, %v", b, err)
-	}
+	expect.Hold(t, err == nil && slices.Equal(g.Indexes, []int64{300, 301}) && g.Cut == nil, "%+v, %v", g, err)
+	b, err := opened.Briefs().ByID(t.Context(), whole.Payload.RecordID)
+	expect.Hold(t, err == nil && b.Index == 300 && b.Role() == evidence.RoleAgent, "%+v, %v", b, err)
 	fails(t, ledger.ErrNotFound)(opened.Briefs().ByID(t.Context(), "none"))
 }
 
@@ -449,13 +430,9 @@ func TestBriefTampered(t *testing.T) {
 			succeeds(t, os.CopyFS(string(copied), os.DirFS(string(f))))
 			copied.exec(t, test.do)
 			damages := copied.fsck(t)
-			if len(damages) == 0 {
-				t.Error("nothing is named")
-			}
+			expect.Hold(t, len(damages) != 0, "nothing is named")
 			for _, d := range damages {
-				if d.Kind != fsck.DamageBrief || d.Index != test.at || !strings.Contains(d.String(), "jurat log fsck --reindex") {
-					t.Errorf("damage: %v", d)
-				}
+				expect.Hold(t, d.Kind == fsck.DamageBrief && d.Index == test.at && strings.Contains(d.String(), "jurat log fsck --reindex"), "damage: %v", d)
 			}
 			l := must(copied.open(t))
 			succeeds(t, l.Briefs().Reindex(t.Context(), nil))
@@ -478,9 +455,8 @@ func TestNothingErasableInBriefs(t *testing.T) {
 	open := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
 		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"}}`)))
 	must(l.Seal(t.Context(), open, actor))
-	if line := string(must(c.Store.Briefs(t.Context(), storage.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass`) {
-		t.Errorf("the brief is %s", line)
-	}
+	line := string(must(c.Store.Briefs(t.Context(), storage.BriefQuery{From: 1, N: 1}))[0].Line)
+	expect.Hold(t, strings.Contains(line, `"given":"safe_pass`), "the brief is %s", line)
 }
 
 // TestGatherIsCut checks that Gather limits and reports very many links: one record that names thousands, and
@@ -498,9 +474,7 @@ func TestGatherIsCut(t *testing.T) {
 	greedy := seal(t, l, `,"saw":[`+strings.Join(saw, ",")+`]`)
 	for _, id := range []string{one.Payload.RecordID, greedy.Payload.RecordID} {
 		g, err := l.Briefs().Gather(t.Context(), id, nil)
-		if err != nil || !slices.Equal(g.Indexes, []int64{0, 1}) || !errors.Is(g.Cut, brief.ErrCut) {
-			t.Errorf("%+v, %v", g, err)
-		}
+		expect.Hold(t, err == nil && slices.Equal(g.Indexes, []int64{0, 1}) && errors.Is(g.Cut, brief.ErrCut), "%+v, %v", g, err)
 	}
 	// The common links of many records are limited, too.
 	root := seal(t, l, "")
@@ -521,9 +495,7 @@ func TestGatherIsCut(t *testing.T) {
 		seal(t, l, `,"saw":["`+digest+`"]`)
 	}
 	g, err := l.Briefs().Gather(t.Context(), whole.Payload.RecordID, nil)
-	if err != nil || len(g.Indexes) != 31 || g.Cut != nil {
-		t.Errorf("%+v, %v", g, err)
-	}
+	expect.Hold(t, err == nil && len(g.Indexes) == 31 && g.Cut == nil, "%+v, %v", g, err)
 }
 
 // TestGatherForAReader checks that records that a reader may not read are neither returned nor followed, and that
@@ -555,9 +527,8 @@ func TestGatherForAReader(t *testing.T) {
 		{"other", nil, nil, ledger.ErrNotFound},
 	} {
 		g, err := l.Briefs().Gather(t.Context(), test.name, test.may)
-		if !errors.Is(err, test.err) || err == nil && (!slices.Equal(g.Indexes, test.want) || g.Cut != nil) {
-			t.Errorf("of %s: %+v, %v; want %v, %v", test.name, g, err, test.want, test.err)
-		}
+		expect.Hold(t, errors.Is(err, test.err) && (err != nil || slices.Equal(g.Indexes, test.want) && g.Cut == nil),
+			"of %s: %+v, %v; want %v, %v", test.name, g, err, test.want, test.err)
 	}
 }
 
@@ -584,22 +555,16 @@ func TestLinked(t *testing.T) {
 	want := []*evidence.Record{part, whole, review, delivery}
 	for _, from := range want {
 		got, cut, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID)
-		if err != nil || cut != nil {
-			t.Fatal(err, cut)
-		}
-		if !slices.EqualFunc(got, want, func(a, b *evidence.Record) bool { return a.Digest == b.Digest }) {
-			t.Errorf("from %s: %d records", from.Payload.ActionType, len(got))
-		}
-		if r := verify.Bundle(h.Bundle(t, got...), h.Options(t)); r.Outcome != verify.Proved {
-			t.Errorf("from %s: %s, %+v", from.Payload.ActionType, r.Outcome, r.Details)
-		}
+		expect.Need(t, err == nil && cut == nil, "%v %v", err, cut)
+		expect.Hold(t, slices.EqualFunc(got, want, func(a, b *evidence.Record) bool { return a.Digest == b.Digest }),
+			"from %s: %d records", from.Payload.ActionType, len(got))
+		r := verify.Bundle(h.Bundle(t, got...), h.Options(t))
+		expect.Hold(t, r.Outcome == verify.Proved, "from %s: %s, %+v", from.Payload.ActionType, r.Outcome, r.Details)
 	}
-	if got, cut, err := h.Ledger.Linked(t.Context(), stranger.Payload.RecordID); err != nil || cut != nil || len(got) != 1 {
-		t.Errorf("%d, %v", len(got), err)
-	}
-	if _, _, err := h.Ledger.Linked(t.Context(), "nothing"); !errors.Is(err, ledger.ErrNotFound) {
-		t.Error(err)
-	}
+	got, cut, err := h.Ledger.Linked(t.Context(), stranger.Payload.RecordID)
+	expect.Hold(t, err == nil && cut == nil && len(got) == 1, "%d, %v", len(got), err)
+	_, _, err = h.Ledger.Linked(t.Context(), "nothing")
+	expect.Want(t, err, ledger.ErrNotFound)
 }
 
 // TestLinkedByALaterActor checks that another actor's delivery counts once the case contains a record of that actor.
@@ -613,13 +578,11 @@ func TestLinkedByALaterActor(t *testing.T) {
 	whole := said("a", "whole", "")
 	delivery := h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: "b", Timestamp: "2026-01-01T00:00:07Z", Response: jsontext.Value(`"y"`),
 		Saw: []evidence.Digest{whole.Digest}})
-	if got, _, err := h.Ledger.Linked(t.Context(), whole.Payload.RecordID); err != nil || len(got) != 1 {
-		t.Errorf("%d records, %v", len(got), err)
-	}
+	got, _, err := h.Ledger.Linked(t.Context(), whole.Payload.RecordID)
+	expect.Hold(t, err == nil && len(got) == 1, "%d records, %v", len(got), err)
 	part := said("b", "part", "whole")
 	for _, from := range []*evidence.Record{whole, delivery, part} {
-		if got, cut, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID); err != nil || cut != nil || len(got) != 3 {
-			t.Errorf("%d records, %v, %v", len(got), cut, err)
-		}
+		got, cut, err := h.Ledger.Linked(t.Context(), from.Payload.RecordID)
+		expect.Hold(t, err == nil && cut == nil && len(got) == 3, "%d records, %v, %v", len(got), cut, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -49,9 +48,8 @@ func (f folder) exec(t testing.TB, statements ...string) {
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		_, err := db.ExecContext(t.Context(), statement)
+		expect.Need(t, err == nil, "%s: %v", statement, err)
 	}
 }
 
@@ -210,9 +208,7 @@ func wantDamage(t *testing.T, got []fsck.Damage, want []found) {
 		if d.Kind == fsck.DamageStore { // SQLite also reports an index that was not updated
 			continue
 		}
-		if d.Kind.Meaning() == "" || !strings.Contains(d.String(), d.Kind.Meaning()) {
-			t.Errorf("%v says nothing", d)
-		}
+		expect.Hold(t, d.Kind.Meaning() != "" && strings.Contains(d.String(), d.Kind.Meaning()), "%v says nothing", d)
 		kinds = append(kinds, found{d.Kind, d.Index})
 	}
 	expect.Equal(t, cmp.Diff(want, kinds), "")
@@ -264,9 +260,8 @@ func TestFsckPublished(t *testing.T) {
 		wantError(t, err, test.append)
 		_, err = l.Checkpoint(t.Context())
 		wantError(t, err, test.append)
-		if records, err := l.Prove(t.Context()); err != nil || records.Checkpoint == "" {
-			t.Errorf("%s: reading: %v", name, err)
-		}
+		records, err := l.Prove(t.Context())
+		expect.Hold(t, err == nil && records.Checkpoint != "", "%s: reading: %v", name, err)
 		l.Close()
 	}
 }
@@ -313,14 +308,10 @@ func TestFsckProgress(t *testing.T) {
 	sealMany(t, l, 100)
 	var done, total int64
 	found, err := fsck.Run(t.Context(), examined(c), fsck.Options{Progress: func(d, n int64) { done, total = d, n }})
-	if err != nil || len(found) != 0 || done != 100 || total != 100 {
-		t.Errorf("%v, %v, %d of %d", found, err, done, total)
-	}
+	expect.Hold(t, err == nil && len(found) == 0 && done == 100 && total == 100, "%v, %v, %d of %d", found, err, done, total)
 	l.Close()
 	_, err = fsck.Run(t.Context(), examined(c), fsck.Options{})
-	if !errors.Is(err, ledger.ErrClosed) {
-		t.Errorf("error %v", err)
-	}
+	expect.Want(t, err, ledger.ErrClosed)
 }
 
 // TestFsckOutbox makes the outbox and the late_stamp acts disagree with the records.
@@ -379,21 +370,15 @@ func TestFsckInOrder(t *testing.T) {
 		if first == nil {
 			first = found
 		}
-		if !slices.Equal(found, first) {
-			t.Errorf("%d cores: %d damages, which differ from the %d that one core finds", cores, len(found), len(first))
-		}
+		expect.Hold(t, slices.Equal(found, first), "%d cores: %d damages, which differ from the %d that one core finds", cores, len(found), len(first))
 	}
-	if len(first) < 71+4 {
-		t.Errorf("only %d damages", len(first))
-	}
+	expect.Hold(t, len(first) >= 71+4, "only %d damages", len(first))
 	last := int64(-1)
 	for _, d := range first {
 		if d.Kind != fsck.DamageUnreadable && d.Kind != fsck.DamageMissingRow {
 			continue
 		}
-		if d.Index <= last {
-			t.Errorf("%v is named after one at %d", d, last)
-		}
+		expect.Hold(t, d.Index > last, "%v is named after one at %d", d, last)
 		last = d.Index
 	}
 }
@@ -440,13 +425,10 @@ func TestFsckReadsNotFarAhead(t *testing.T) {
 			}
 			return nil
 		}})
-	if err != nil || len(found) > 0 {
-		t.Fatal(found, err)
-	}
+	expect.Need(t, err == nil && len(found) == 0, "%v %v", found, err)
 	// Package inorder has at most four pages for each core in turn, and one is being handed over on each side.
-	if bound := int64(32 * (4*runtime.GOMAXPROCS(0) + 2)); w.most.Load() > bound {
-		t.Errorf("%d rows were read ahead, want at most %d", w.most.Load(), bound)
-	}
+	bound := int64(32 * (4*runtime.GOMAXPROCS(0) + 2))
+	expect.Hold(t, w.most.Load() <= bound, "%d rows were read ahead, want at most %d", w.most.Load(), bound)
 }
 
 // TestFsckBrokenOff checks that no goroutine reads the store after Fsck has returned, for whatever reason.
@@ -469,13 +451,9 @@ func TestFsckBrokenOff(t *testing.T) {
 				}
 			}})
 			w.returned.Store(true)
-			if !errors.Is(err, want) {
-				t.Errorf("error %v, want %v", err, want)
-			}
+			expect.Want(t, err, want)
 			time.Sleep(20 * time.Millisecond)
-			if w.late.Load() {
-				t.Error("the store was read after Fsck returned")
-			}
+			expect.Hold(t, !w.late.Load(), "the store was read after Fsck returned")
 		})
 	}
 }
@@ -531,15 +509,13 @@ func wantSameLog(t *testing.T, from, to storage.Store) {
 	expect.Equal(t, must(to.Head(ctx)), head)
 	wantSame(t, unpacked(must(from.Rows(ctx, 0, head.Size))), unpacked(must(to.Rows(ctx, 0, head.Size))))
 	owing := must(from.Owing(ctx))
-	if diff := cmp.Diff(owing, must(to.Owing(ctx))); diff != "" || len(owing) == 0 {
-		t.Errorf("(-log +copy):\n%s", diff)
-	}
+	diff := cmp.Diff(owing, must(to.Owing(ctx)))
+	expect.Hold(t, diff == "" && len(owing) != 0, "(-log +copy):\n%s", diff)
 	for _, o := range owing {
 		wantSame(t, must(from.Waiting(ctx, o.Authority, 0, head.Size)), must(to.Waiting(ctx, o.Authority, 0, head.Size)))
 	}
-	if signed := must(from.Checkpoint(ctx)); must(to.Checkpoint(ctx)) != signed || signed == "" {
-		t.Error("the copy has another checkpoint")
-	}
+	signed := must(from.Checkpoint(ctx))
+	expect.Hold(t, must(to.Checkpoint(ctx)) == signed && signed != "", "the copy has another checkpoint")
 }
 
 // wantSame asks for the differences only where there are some: finding them takes far longer than comparing.
@@ -560,9 +536,7 @@ func TestCopy(t *testing.T) {
 	told := int64(0)
 	transactions := 0
 	head, err := storage.Copy(t.Context(), c.Store, file, func(done, total int64) { told, transactions = done, transactions+1 })
-	if err != nil || told != head.Size || transactions != 3 {
-		t.Fatal(told, transactions, err)
-	}
+	expect.Need(t, err == nil && told == head.Size && transactions == 3, "%v %v %v", told, transactions, err)
 	expect.Equal(t, must(file.Checkpoint(t.Context())), "")
 	succeeds(t, storage.FinishCopy(t.Context(), c.Store, file))
 	wantSameLog(t, c.Store, file)
@@ -572,9 +546,7 @@ func TestCopy(t *testing.T) {
 	copied := c
 	copied.Store = back
 	damages, err := fsck.Run(t.Context(), examined(copied), fsck.Options{Check: genuine})
-	if err != nil || len(damages) > 0 {
-		t.Error(damages, err)
-	}
+	expect.Hold(t, err == nil && len(damages) == 0, "%v %v", damages, err)
 	wantError(t, storage.FinishCopy(t.Context(), file, back), ledger.ErrConflict)
 }
 
@@ -598,9 +570,8 @@ func TestCopyGoesOn(t *testing.T) {
 	to := fresh(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	fails(t, context.Canceled)(storage.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }))
-	if head := must(to.Head(t.Context())); head.Size == 0 || head.Size == must(c.Store.Head(t.Context())).Size {
-		t.Fatalf("it was broken off at %v", head)
-	}
+	head := must(to.Head(t.Context()))
+	expect.Need(t, head.Size != 0 && head.Size != must(c.Store.Head(t.Context())).Size, "it was broken off at %v", head)
 	must(storage.Copy(t.Context(), c.Store, to, nil))
 	must(storage.Copy(t.Context(), c.Store, to, nil)) // there is nothing left to do
 	succeeds(t, storage.FinishCopy(t.Context(), c.Store, to))

@@ -61,9 +61,8 @@ func TestHostileEvidenceIsInert(t *testing.T) {
 			inert(t, name+" in "+place, frame)
 			var data strings.Builder
 			barred(&data, words)
-			if place != "card" && !strings.Contains(frame, data.String()) { // the prompt shows the card as JSON
-				t.Errorf("%s in %s: it is not shown", name, place)
-			}
+			must.Hold(t, place == "card" || strings.Contains(frame, data.String()),
+				"%s in %s: it is not shown", name, place) // the prompt shows the card as JSON
 		}
 	}
 }
@@ -111,9 +110,8 @@ func TestHostilePeersAreInert(t *testing.T) {
 		prompt := q.Messages[0].Text
 		mark := juryInText.FindStringSubmatch(prompt)[1]
 		must.Equal(t, strings.Count(prompt, mark), 2, name)
-		if n, g := strings.Count(prompt, first.boundary), strings.Count(prompt, first.guard); n != 2 || g != 1 {
-			t.Errorf("%s: the boundary of the evidence occurs %d times and its guard %d times", name, n, g)
-		}
+		n, g := strings.Count(prompt, first.boundary), strings.Count(prompt, first.guard)
+		must.Hold(t, n == 2 && g == 1, "%s: the boundary of the evidence occurs %d times and its guard %d times", name, n, g)
 		_, rest, _ := strings.Cut(prompt, "=== BEGIN WHAT THE JURORS SAID "+mark+" ===\n")
 		frame, _, _ := strings.Cut(rest, "=== END WHAT THE JURORS SAID "+mark+" ===")
 		inert(t, name, frame)
@@ -186,9 +184,7 @@ func TestTheGuardIsFoundInDisguise(t *testing.T) {
 		_, err := s.read(llm.Answer{Text: strings.Replace(bad, "CODE", s.code, 1)})
 		must.Hold(t, errors.Is(err, errToken), "%s: %v", token, err)
 	}
-	if _, err := s.read(llm.Answer{Text: strings.Replace(good, "CODE", s.code, 1)}); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(s.read(llm.Answer{Text: strings.Replace(good, "CODE", s.code, 1)}))
 	b := discussing(t, "juror-gpt", jury.Discussion, c)
 	s = must.Get(sit(b, nil))(t)
 	must.Fail(t, errToken)(s.read(llm.Answer{Text: s.jury}))
@@ -212,9 +208,8 @@ func TestObeyingIsRememberedUntilAnAnswerCounts(t *testing.T) {
 
 func rememberedUntil(t *testing.T, j *Juror, first, round jury.Brief) {
 	t.Helper()
-	if _, err := j.Answer(t.Context(), first); !errors.Is(err, jury.ErrInvalid) {
-		t.Fatal(err)
-	}
+	_, err := j.Answer(t.Context(), first)
+	must.Need(t, errors.Is(err, jury.ErrInvalid), "%v", err)
 	elsewhere := round
 	elsewhere.Saw = append(elsewhere.Saw[:0:0], elsewhere.Saw...)
 	elsewhere.Saw[0] = digest("another trial")

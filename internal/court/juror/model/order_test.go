@@ -260,15 +260,13 @@ func TestEveryFlawOfTheTables(t *testing.T) {
 		m := says(text(t, one.change(worked(jury.SafePass, 3))))
 		_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), working(t, "x", c)))
 		effort := effortOf(t, origin)
-		if !errors.Is(err, jury.ErrInvalid) || len(m.asked) != MaxAsked || !strings.Contains(effort.Attempts[0].Problem, one.problem) {
-			t.Errorf("%s: %v after %d calls, %q", one.name, err, len(m.asked), effort.Attempts[0].Problem)
-		}
+		must.Hold(t, errors.Is(err, jury.ErrInvalid) && len(m.asked) == MaxAsked && strings.Contains(effort.Attempts[0].Problem, one.problem),
+			"%s: %v after %d calls, %q", one.name, err, len(m.asked), effort.Attempts[0].Problem)
 	}
 	// A holistic verdict has neither.
 	m := says(`{"findings":[],"rationale":"All is well.","position":"safe_pass","confidence":1,"evidenceCode":"CODE"}`)
-	if _, _, err := opinionOf(seat(t, m).Answer(t.Context(), working(t, "x", c))); !errors.Is(err, jury.ErrInvalid) || len(m.asked) != MaxAsked {
-		t.Errorf("%v after %d calls", err, len(m.asked))
-	}
+	_, _, err := opinionOf(seat(t, m).Answer(t.Context(), working(t, "x", c)))
+	must.Hold(t, errors.Is(err, jury.ErrInvalid) && len(m.asked) == MaxAsked, "%v after %d calls", err, len(m.asked))
 }
 
 // TestObjectionsToTables: the juror is asked once about a call that it forbids without a passage that stands, and about

@@ -64,9 +64,7 @@ func TestGoldenPrompts(t *testing.T) {
 		}
 	}
 	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) != len(briefs)+1 {
-		t.Errorf("%d golden prompts, and %d prompts: %v", len(files), len(briefs)+1, err)
-	}
+	must.Hold(t, err == nil && len(files) == len(briefs)+1, "%d golden prompts, and %d prompts: %v", len(files), len(briefs)+1, err)
 }
 
 // thorough returns a brief of each phase of a panel that fills in tables, with a reading.
@@ -156,9 +154,7 @@ func TestNobodyIsNamed(t *testing.T) {
 	for _, b := range []jury.Brief{seated(t, "juror-gpt", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "juror-claude", jury.Discussion, c),
 		discussing(t, "final-judge", jury.Judging, c)} {
 		q := must.Get(Prompt(b))(t)
-		if name := vendors.FindString(told(t, q)); name != "" {
-			t.Errorf("%s of %s: %q is named", b.Phase, b.Seat.JurorID, name)
-		}
+		must.Equal(t, vendors.FindString(told(t, q)), "", b.Phase, "of", b.Seat.JurorID, "is named")
 	}
 }
 
@@ -176,9 +172,7 @@ func TestSameEvidenceForEverybody(t *testing.T) {
 	}
 	want := frame(seated(t, "juror-gpt", c))
 	for _, b := range []jury.Brief{seated(t, "x", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "judge", jury.Judging, c)} {
-		if got := frame(b); got != want {
-			t.Errorf("%s of %s:\n%s\nwant\n%s", b.Phase, b.Seat.JurorID, got, want)
-		}
+		must.Equal(t, frame(b), want, b.Phase, "of", b.Seat.JurorID)
 	}
 	a := must.Get(Prompt(seated(t, "juror-gpt", c)))(t)
 	b := must.Get(Prompt(discussing(t, "juror-gpt", jury.Discussion, other)))(t)
@@ -200,9 +194,7 @@ func TestBriefsThatMakeNoPrompt(t *testing.T) {
 		change(&b)
 		_, err := Prompt(b)
 		must.Hold(t, err != nil && strings.Contains(strings.ReplaceAll(err.Error(), "invalid UTF-8", "invalid UTF-8 within"), name), "%s: %v", name, err)
-		if _, err := seat(t, says("{}")).Answer(t.Context(), b); err == nil {
-			t.Errorf("%s: there is an evaluation", name)
-		}
+		must.Refuse(t, "", name, "there is an evaluation")(seat(t, says("{}")).Answer(t.Context(), b))
 	}
 }
 
@@ -235,9 +227,7 @@ func TestPromptOfRecords(t *testing.T) {
 		"\nmessage 5, agent: what the agent says\n| Done.\n",
 		"\nmessage 6, reviewer: what a person decided on what the agent said\n| rejected: 01890000-0000-7000-8000-000000000001\n",
 	} {
-		if strings.Count(text.String(), want) != 1 {
-			t.Errorf("the prompt does not have %q once:\n%s", want, text.String())
-		}
+		must.Hold(t, strings.Count(text.String(), want) == 1, "the prompt does not have %q once:\n%s", want, text.String())
 	}
 	must.Hold(t, !strings.Contains(q.System, "desk"), "the system text has words of the evidence")
 }
@@ -279,13 +269,11 @@ func TestOrderOfPeers(t *testing.T) {
 				b.Evaluations = append(b.Evaluations, evaluated(id, jury.SafePass, "I am "+id+"."))
 			}
 			order := peersFor(t, b)
-			if again := peersFor(t, b); !slices.Equal(order, again) {
-				t.Errorf("%s: %v and %v", reader, order, again)
-			}
+			again := peersFor(t, b)
+			must.Hold(t, slices.Equal(order, again), "%s: %v and %v", reader, order, again)
 			slices.Reverse(b.Evaluations)
-			if again := peersFor(t, b); !slices.Equal(order, again) {
-				t.Errorf("%s: the order depends on the order of the seats: %v and %v", reader, order, again)
-			}
+			again = peersFor(t, b)
+			must.Hold(t, slices.Equal(order, again), "%s: the order depends on the order of the seats: %v and %v", reader, order, again)
 			must.Hold(t, !slices.Contains(order, reader) && len(order) == len(ids)-1, "%s: %v", reader, order)
 			orders[strings.Join(order, " ")], firsts[order[0]] = true, true
 		}

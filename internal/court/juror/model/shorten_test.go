@@ -40,9 +40,7 @@ func TestShorten(t *testing.T) {
 		pieces := make()
 		shorten(pieces, &jury.Shortening{Rule: Shorten, Limit: limit})
 		for i, p := range pieces {
-			if p.omitted() != want[i] {
-				t.Errorf("limit %d: %d left out of piece %d, want %d", limit, p.omitted(), i, want[i])
-			}
+			must.Hold(t, p.omitted() == want[i], "limit %d: %d left out of piece %d, want %d", limit, p.omitted(), i, want[i])
 			if kept := len(p.text) - (p.to - p.from); p.to > p.from && (p.from < kept/2 || len(p.text)-p.to < kept/2) {
 				t.Errorf("limit %d: piece %d keeps %d and %d bytes", limit, i, p.from, len(p.text)-p.to)
 			}
@@ -60,9 +58,8 @@ func TestShortenKeepsCharactersWhole(t *testing.T) {
 			pieces := []piece{{text: strings.Repeat(character, 1000), kind: result}}
 			shorten(pieces, &jury.Shortening{Limit: limit})
 			p := pieces[0]
-			if !utf8.ValidString(p.text[:p.from]) || !utf8.ValidString(p.text[p.to:]) || total(pieces) > limit || total(pieces) < limit-8 {
-				t.Errorf("%q, limit %d: %d bytes are kept", character, limit, total(pieces))
-			}
+			must.Hold(t, utf8.ValidString(p.text[:p.from]) && utf8.ValidString(p.text[p.to:]) && total(pieces) <= limit && total(pieces) >= limit-8,
+				"%q, limit %d: %d bytes are kept", character, limit, total(pieces))
 		}
 	}
 }
@@ -114,12 +111,9 @@ func TestShorteningKeepsWhatIsRepeated(t *testing.T) {
 			shorten(pieces, &jury.Shortening{Rule: Shorten, Limit: 1000})
 			var s strings.Builder
 			pieces[1].write(&s)
-			if one.want != "" && strings.Count(s.String(), "\n| "+one.want) != 1 || one.want == "" && pieces[1].stays != nil {
-				t.Errorf("want %q in\n%s", one.want, &s)
-			}
-			if strings.Contains(s.String(), one.not) {
-				t.Errorf("%q is kept, too:\n%s", one.not, &s)
-			}
+			must.Hold(t, (one.want == "" || strings.Count(s.String(), "\n| "+one.want) == 1) && (one.want != "" || pieces[1].stays == nil),
+				"want %q in\n%s", one.want, &s)
+			must.Hold(t, !strings.Contains(s.String(), one.not), "%q is kept, too:\n%s", one.not, &s)
 			n := total(pieces)
 			must.Hold(t, n <= 1000, "%d bytes", n)
 		})
@@ -137,9 +131,8 @@ func TestShorteningKeepsActsFirst(t *testing.T) {
 		sum += s.to - s.from
 		there = there || strings.Contains(pieces[0].text[s.from:s.to], "Z9981")
 	}
-	if !there || sum > 300 || len(pieces[0].stays) < 5 {
-		t.Errorf("%d bytes in %d parts, the called one among them: %v", sum, len(pieces[0].stays), there)
-	}
+	must.Hold(t, there && sum <= 300 && len(pieces[0].stays) >= 5,
+		"%d bytes in %d parts, the called one among them: %v", sum, len(pieces[0].stays), there)
 }
 
 // TestShorteningOfHostileTexts: no text breaks a character or makes the evidence longer, whatever repeats in it.

@@ -124,12 +124,8 @@ func TestBudget(t *testing.T) {
 			_, err = j.Answer(t.Context(), b)
 		}()
 		must.Hold(t, len(m.asked) == tt.calls && (tt.is == nil || errors.Is(err, tt.is)), "%s: %v after %d calls", name, err, len(m.asked))
-		if _, err := money.Reserve(tt.left - tt.settled + 1); err == nil {
-			t.Errorf("%s: less is spent than %d", name, tt.settled)
-		}
-		if _, err := money.Reserve(tt.left - tt.settled); err != nil {
-			t.Errorf("%s: what was set aside has not come back: %v", name, err)
-		}
+		must.Refuse(t, "", name, "less is spent than", tt.settled)(money.Reserve(tt.left - tt.settled + 1))
+		must.Fail(t, nil, name, "what was set aside has not come back")(money.Reserve(tt.left - tt.settled))
 	}
 }
 
@@ -175,9 +171,8 @@ func TestModelAndVersion(t *testing.T) {
 			_, origin, err := opinionOf(j.Answer(t.Context(), seated(t, "x", c)))
 			must.Hold(t, (err != nil) == blocked && (!blocked || errors.Is(err, jury.ErrBlocked)) && origin.Model == tt.model && origin.ModelVersion == tt.version,
 				"%+v, blocked %t: %q, %q, %v", tt, blocked, origin.Model, origin.ModelVersion, err)
-			if a := effortOf(t, origin).Attempts[0]; a.Model != tt.reported || a.Version != tt.fingerprint {
-				t.Errorf("%+v: %+v", tt, a)
-			}
+			a := effortOf(t, origin).Attempts[0]
+			must.Hold(t, a.Model == tt.reported && a.Version == tt.fingerprint, "%+v: %+v", tt, a)
 		}
 	}
 }
@@ -245,13 +240,10 @@ func TestTrialOfModels(t *testing.T) {
 			continue
 		}
 		effort, err := jury.ReadEffort(record.Payload.Metadata)
-		if err != nil || len(effort.Attempts) != 1 || effort.Attempts[0].Latency != 7 {
-			t.Errorf("%s: %+v, %v", record.Payload.AgentID, effort, err)
-		}
+		must.Hold(t, err == nil && len(effort.Attempts) == 1 && effort.Attempts[0].Latency == 7, "%s: %+v, %v", record.Payload.AgentID, effort, err)
 		cost += effort.Attempts[0].Cost
-		if string(record.Payload.Parameters) != `{"temperature":0.2}` || record.Payload.ModelVersion != "fp" {
-			t.Errorf("%s: %s, %s", record.Payload.AgentID, record.Payload.Parameters, record.Payload.ModelVersion)
-		}
+		must.Hold(t, string(record.Payload.Parameters) == `{"temperature":0.2}` && record.Payload.ModelVersion == "fp",
+			"%s: %s, %s", record.Payload.AgentID, record.Payload.Parameters, record.Payload.ModelVersion)
 	}
 	must.Equal(t, cost, 10*2000)
 	rebuilt(t, b, c, done)

@@ -70,9 +70,8 @@ func TestPassagesEnough(t *testing.T) {
 			count[one.what]++
 			trades[one.trade] = true
 		}
-		if count["catch"] < 10 || count["leave"] < 10 || len(trades) < 4 {
-			t.Errorf("%s has %d passages to catch and %d to leave alone, in %d trades", r.id, count["catch"], count["leave"], len(trades))
-		}
+		must.Hold(t, count["catch"] >= 10 && count["leave"] >= 10 && len(trades) >= 4,
+			"%s has %d passages to catch and %d to leave alone, in %d trades", r.id, count["catch"], count["leave"], len(trades))
 	}
 }
 

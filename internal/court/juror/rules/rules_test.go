@@ -82,12 +82,9 @@ func TestDigestIsStable(t *testing.T) {
 }
 
 func TestEvaluateFailsOnWhatItCannotRead(t *testing.T) {
-	if _, err := alone(0).Answer(t.Context(), jury.Brief{Material: []byte(`{}`), Request: jury.Request{Rubric: jury.DefaultRubric()}}); err == nil {
-		t.Error("no error for evidence without a conversation")
-	}
-	if _, err := alone(0).Answer(t.Context(), jury.Brief{Material: clean(t).Material()}); err == nil {
-		t.Error("no error for an empty rubric")
-	}
+	_, err := alone(0).Answer(t.Context(), jury.Brief{Material: []byte(`{}`), Request: jury.Request{Rubric: jury.DefaultRubric()}})
+	must.Hold(t, err != nil, "no error for evidence without a conversation")
+	must.Refuse(t, "", "no error for an empty rubric")(alone(0).Answer(t.Context(), jury.Brief{Material: clean(t).Material()}))
 }
 
 // TestNothingRead: where nothing that the agent said or did could be read, rules do not pass it, and say why.
@@ -203,13 +200,10 @@ func TestLaterRoundsSayOnlyWhatIsNew(t *testing.T) {
 func TestSpeaksForItselfWithoutAnEarlierEvaluation(t *testing.T) {
 	b := round1(t, clean(t))
 	b.Last = nil
-	if s := speak(t, b); s.Updated == nil {
-		t.Error("no opinion of its own")
-	}
+	must.Hold(t, speak(t, b).Updated != nil, "no opinion of its own")
 	b.Last = &jury.Evaluation{JurorID: "me", Fallback: true, Opinion: jury.Opinion{Position: jury.NeedsReview}}
-	if s := speak(t, b); s.Updated == nil || s.Position != jury.SafePass {
-		t.Error("the juror has no opinion of its own after a fallback")
-	}
+	s := speak(t, b)
+	must.Hold(t, s.Updated != nil && s.Position == jury.SafePass, "the juror has no opinion of its own after a fallback")
 }
 
 func TestJudgeCountsHearsayLess(t *testing.T) {

@@ -95,9 +95,7 @@ func TestSchemaAsGiven(t *testing.T) {
 			properties, _, _ = strings.Cut(properties, `,"required":["why"`)
 			return properties
 		}
-		if want := inner(verdict.JSON); inner(got.JSON) != want {
-			t.Errorf("got  %s\nwant %s", inner(got.JSON), want)
-		}
+		must.Equal(t, inner(got.JSON), inner(verdict.JSON))
 		must.Hold(t, a.Name != "OpenAI" && a.Name != "Compatible" || got.Name == verdict.Name, "name %q", got.Name)
 	})
 }
@@ -168,14 +166,11 @@ func TestFailures(t *testing.T) {
 				answer, s, err := a.ask(t, Always(tt.reply))
 				var e *llm.Error
 				must.Need(t, errors.As(err, &e) && e.Kind == tt.kind && answer.Text == "", "%q, %v; want %s", answer.Text, err, tt.kind)
-				if status := tt.status; status >= 0 && e.Status != status && (a.Name != "Gemini" || tt.reply.Failure != Unauthorised) {
-					t.Errorf("status %d, want %d", e.Status, status)
-				}
+				status := tt.status
+				must.Hold(t, status < 0 || e.Status == status || a.Name == "Gemini" && tt.reply.Failure == Unauthorised, "status %d, want %d", e.Status, status)
 				must.Equal(t, e.RetryAfter, tt.reply.RetryAfter)
 				must.Hold(t, e.Detail != "" && strings.Contains(e.Detail, tt.detail[a.Name]), "detail %q", e.Detail)
-				if told := e.Answer.Usage == Used; told != tt.cost {
-					t.Errorf("usage %+v", e.Answer.Usage)
-				}
+				must.Equal(t, e.Answer.Usage == Used, tt.cost, "usage", e.Answer.Usage)
 				everything := fmt.Sprintf("%v %+v %#v", err, e, e)
 				must.Hold(t, !strings.Contains(everything, s.Key), "the key is in %s", everything)
 				want := 1
@@ -218,9 +213,8 @@ func TestDeadline(t *testing.T) {
 		m := a.model(t, s.Config(some))
 		late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer stop()
-		if _, err := m.Ask(late, question); llm.KindOf(err) != llm.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("deadline: %v", err)
-		}
+		_, err := m.Ask(late, question)
+		must.Hold(t, llm.KindOf(err) == llm.TimedOut && errors.Is(err, context.DeadlineExceeded), "deadline: %v", err)
 		other := New(t, a.Vendor, Always(Reply{Text: "late", Delay: time.Hour})) // a second server: the first may not have seen the request that was cancelled early
 		cancelled, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -229,14 +223,12 @@ func TestDeadline(t *testing.T) {
 			}
 			cancel()
 		}()
-		if _, err := a.model(t, other.Config(some)).Ask(cancelled, question); !errors.Is(err, context.Canceled) || llm.KindOf(err) != "" {
-			t.Errorf("cancelled: %v", err)
-		}
+		_, err = a.model(t, other.Config(some)).Ask(cancelled, question)
+		must.Hold(t, errors.Is(err, context.Canceled) && llm.KindOf(err) == "", "cancelled: %v", err)
 		c := s.Config(some)
 		c.HTTP = &http.Client{Timeout: 20 * time.Millisecond}
-		if _, err := a.model(t, c).Ask(t.Context(), question); llm.KindOf(err) != llm.TimedOut {
-			t.Errorf("with a timeout of the HTTP client: %v", err)
-		}
+		_, err = a.model(t, c).Ask(t.Context(), question)
+		must.Hold(t, llm.KindOf(err) == llm.TimedOut, "with a timeout of the HTTP client: %v", err)
 	})
 }
 
@@ -256,9 +248,8 @@ func TestRedirect(t *testing.T) {
 		elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
 		defer elsewhere.Close()
 		_, _, err := a.ask(t, Always(Reply{Failure: Redirected, Location: elsewhere.URL + "/v1"}))
-		if llm.KindOf(err) != llm.Malformed || !strings.Contains(err.Error(), "redirects") || visits.Load() != 0 {
-			t.Errorf("%v, %d visits", err, visits.Load())
-		}
+		must.Hold(t, llm.KindOf(err) == llm.Malformed && strings.Contains(err.Error(), "redirects") && visits.Load() == 0,
+			"%v, %d visits", err, visits.Load())
 	})
 }
 
@@ -275,17 +266,13 @@ func TestKeyStaysHere(t *testing.T) {
 		must.Hold(t, err == nil && answer.Text == "your key is [key].", "%+v, %v", answer.Text, err)
 		bad := s.Config(some)
 		bad.BaseURL = "https://user:" + s.Key + "@host/"
-		if _, err := a.make(bad); err == nil || strings.Contains(err.Error(), s.Key) {
-			t.Errorf("%v", err)
-		}
+		_, err = a.make(bad)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), s.Key), "%v", err)
 		bad = s.Config(some)
 		bad.Key += "\n"
-		if _, err := a.make(bad); err == nil || strings.Contains(err.Error(), s.Key) {
-			t.Errorf("%v", err)
-		}
-		if strings.Contains(logged.String(), s.Key) {
-			t.Errorf("logged: %s", &logged)
-		}
+		_, err = a.make(bad)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), s.Key), "%v", err)
+		must.Hold(t, !strings.Contains(logged.String(), s.Key), "logged: %s", &logged)
 	})
 }
 
@@ -304,9 +291,8 @@ func TestEnvironment(t *testing.T) {
 		must.Do(t, err)
 		headers := fmt.Sprint(s.Requests()[0].Header)
 		must.Hold(t, !strings.Contains(headers, "of-the-environment"), "%v", headers)
-		if _, err := a.make(llm.Config{BaseURL: s.URL, Settings: some}); (err == nil) != (a.Name == "Compatible") {
-			t.Errorf("without a key: %v", err)
-		}
+		_, err = a.make(llm.Config{BaseURL: s.URL, Settings: some})
+		must.Hold(t, (err == nil) == (a.Name == "Compatible"), "without a key: %v", err)
 	})
 }
 
@@ -363,9 +349,8 @@ func TestOtherRefusalsAreNotTheSchemas(t *testing.T) {
 	m := adapters[3].model(t, s.Config(some))
 	answer, err := m.Ask(t.Context(), question)
 	must.Hold(t, llm.KindOf(err) == llm.Malformed && answer.Retries == 2, "%v %v", err, answer.Retries)
-	if answer, err := m.Ask(t.Context(), question); err != nil || s.Requests()[3].Schema.JSON == nil || answer.Retries != 0 {
-		t.Error(err)
-	}
+	answer, err = m.Ask(t.Context(), question)
+	must.Hold(t, err == nil && s.Requests()[3].Schema.JSON != nil && answer.Retries == 0, "%v", err)
 }
 
 // TestDialects: a server that refuses a form of the request gets the same question in another form, and is then asked in that
@@ -559,9 +544,8 @@ func TestManyParts(t *testing.T) {
 		answer, err := model.Ask(t.Context(), question)
 		runtime.ReadMemStats(&after)
 		must.Hold(t, len(answer.Text) == many || llm.KindOf(err) == llm.Refused, "%s: %d bytes of text, %v", tt.part, len(answer.Text), err)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 100*uint64(len(body)) {
-			t.Errorf("%s: %d kB take %d MB", tt.part, len(body)/1000, used/1e6)
-		}
+		used := after.TotalAlloc - before.TotalAlloc
+		must.Hold(t, used <= 100*uint64(len(body)), "%s: %d kB take %d MB", tt.part, len(body)/1000, used/1e6)
 	}
 }
 
@@ -650,11 +634,7 @@ func TestNewRefuses(t *testing.T) {
 		{adapters[2], llm.Settings{Model: "../files"}, "not a valid model name"},
 		{adapters[2], llm.Settings{Model: "m?key=1"}, "not a valid model name"},
 	} {
-		if _, err := tt.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: tt.settings}); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %+v: %v", tt.Name, tt.settings, err)
-		}
+		must.Refuse(t, tt.want, tt.Name, tt.settings)(tt.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: tt.settings}))
 	}
-	if _, err := adapters[3].make(llm.Config{Settings: some}); err == nil {
-		t.Error("New accepted a configuration without a URL")
-	}
+	must.Refuse(t, "", "New accepted a configuration without a URL")(adapters[3].make(llm.Config{Settings: some}))
 }

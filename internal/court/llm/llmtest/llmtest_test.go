@@ -50,16 +50,13 @@ func TestStrict(t *testing.T) {
 		good := good(tt.vendor.Name, tt.path, tt.good)
 		body := good.body
 		if tt.replace != "" {
-			if body = strings.Replace(body, tt.replace, tt.by, 1); body == good.body {
-				t.Fatalf("%s is not in %s", tt.replace, body)
-			}
+			body = strings.Replace(body, tt.replace, tt.by, 1)
+			must.Need(t, body != good.body, "%s is not in %s", tt.replace, body)
 		}
 		_, err := tt.vendor.decode(good.path, []byte(body))
 		must.Hold(t, (tt.why != "" || err == nil) && (tt.why == "" || err != nil && strings.Contains(err.Error(), tt.why)),
 			"%s: %s: %v, want %q", tt.vendor, body, err, tt.why)
-		if _, err := tt.vendor.decode(good.path+"x", []byte(good.body)); err == nil {
-			t.Errorf("%s: another path is accepted", tt.vendor)
-		}
+		must.Refuse(t, "", tt.vendor, "another path is accepted")(tt.vendor.decode(good.path+"x", []byte(good.body)))
 	}
 }
 

@@ -34,20 +34,17 @@ func TestBounds(t *testing.T) {
 	}
 	b := brief.Of(p, evidence.DigestOf(nil))
 	must.Equal(t, cmp.Diff(b, encoded(t, b)), "")
-	if !b.More || len(b.Names) != brief.MaxNames || b.Names[1] != p.Saw[2] || len(b.Keys()) != brief.MaxNames+2 {
-		t.Errorf("more: %v, %d names, %d keys", b.More, len(b.Names), len(b.Keys()))
-	}
+	must.Hold(t, b.More && len(b.Names) == brief.MaxNames && b.Names[1] == p.Saw[2] && len(b.Keys()) == brief.MaxNames+2,
+		"more: %v, %d names, %d keys", b.More, len(b.Names), len(b.Keys()))
 	name := strings.Repeat("界", 5000)
 	submission := brief.Of(&evidence.Payload{RecordID: "r", ActionType: evidence.Submission, AgentID: "s", ChainID: evidence.TrialPrefix + "1", Case: evidence.DigestOf(nil),
 		Response: jsontext.Value(`{"agentCard":{"name":"` + name + `"}}`)}, evidence.DigestOf(nil))
-	if back := encoded(t, submission); back.Trial == nil || len([]rune(back.Trial.Agent)) != 200 || back.Case.IsZero() || len(back.Keys()) != 0 {
-		t.Errorf("%+v", back)
-	}
+	back := encoded(t, submission)
+	must.Hold(t, back.Trial != nil && len([]rune(back.Trial.Agent)) == 200 && !back.Case.IsZero() && len(back.Keys()) == 0, "%+v", back)
 	fault := brief.Of(&evidence.Payload{RecordID: "r", ActionType: evidence.FinalJudgment, ChainID: evidence.TrialPrefix + "1",
 		Response: jsontext.Value(`{"` + name + `":1}`)}, evidence.DigestOf(nil))
-	if back := encoded(t, fault); back.Trial == nil || back.Trial.Fault == "" {
-		t.Errorf("%+v", back)
-	}
+	back = encoded(t, fault)
+	must.Hold(t, back.Trial != nil && back.Trial.Fault != "", "%+v", back)
 }
 
 // TestReadRefuses checks that text that Stored would not write is refused.

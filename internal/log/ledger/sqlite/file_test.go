@@ -32,17 +32,14 @@ func TestFileIsShared(t *testing.T) {
 	do(t, one, "CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (7)")
 	for name, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "10000", "synchronous": "1"} {
 		var got string
-		if err := one.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&got); err != nil || got != want {
-			t.Errorf("%s is %s, %v; want %s", name, got, err, want)
-		}
+		err := one.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&got)
+		must.Hold(t, err == nil && got == want, "%s is %s, %v; want %s", name, got, err, want)
 	}
 	var n int
-	if err := other.QueryRowContext(t.Context(), "SELECT n FROM t").Scan(&n); err != nil || n != 7 {
-		t.Errorf("the other connection reads %d, %v", n, err)
-	}
-	if found, err := filepath.Glob(filepath.Dir(path) + "/a file?mode=ro#100%.db"); err != nil || len(found) != 1 {
-		t.Errorf("found %v, %v", found, err)
-	}
+	err := other.QueryRowContext(t.Context(), "SELECT n FROM t").Scan(&n)
+	must.Hold(t, err == nil && n == 7, "the other connection reads %d, %v", n, err)
+	found, err := filepath.Glob(filepath.Dir(path) + "/a file?mode=ro#100%.db")
+	must.Hold(t, err == nil && len(found) == 1, "found %v, %v", found, err)
 }
 
 // TestFileInMemory: all callers of a database in memory see one database, and another one is apart.
@@ -56,8 +53,7 @@ func TestFileInMemory(t *testing.T) {
 	for range 8 {
 		must.Want(t, <-done, nil)
 	}
-	if _, err := open(t, "").ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); sqlite.Code(err) != sqlite3.SQLITE_ERROR {
-		t.Errorf("another database: %v", err)
-	}
+	_, err := open(t, "").ExecContext(t.Context(), "INSERT INTO t VALUES (1)")
+	must.Hold(t, sqlite.Code(err) == sqlite3.SQLITE_ERROR, "another database: %v", err)
 	must.Equal(t, sqlite.Code(fmt.Errorf("not of SQLite")), 0)
 }

@@ -48,9 +48,8 @@ func TestReadOnlyDisk(t *testing.T) {
 				wantReadOnly(t, name, s)
 			}
 			disk.ReadOnly(t, false)
-			if s, err = Open(t.Context(), path); err != nil { // nothing was damaged
-				t.Fatal(err)
-			}
+			s, err = Open(t.Context(), path)
+			must.Do(t, err) // nothing was damaged
 			must.Want(t, errors.Join(add(t, s, "more", 10), s.Close()), nil)
 		}
 	})
@@ -73,9 +72,7 @@ func crashed(t *testing.T, path string, left []string) {
 	}
 	copied := func(name string) {
 		content, err := os.ReadFile(filepath.Join(work, "log.db"+name))
-		if err != nil && name != "-shm" { // a closed file has none beside it
-			t.Fatal(err)
-		}
+		must.Need(t, err == nil || name == "-shm", "%v", err) // a closed file has none beside it
 		must.Do(t, os.WriteFile(path+name, content, 0o600))
 	}
 	copied("")
@@ -88,15 +85,12 @@ func crashed(t *testing.T, path string, left []string) {
 // wantRows reads everything.
 func wantRows(t *testing.T, name string, s *Store) {
 	t.Helper()
-	if head, err := s.Head(t.Context()); err != nil || head.Size != rows {
-		t.Errorf("%s: %d rows, %v", name, head.Size, err)
-	}
-	if all, err := s.Rows(t.Context(), 0, 2*rows); err != nil || len(all) != rows {
-		t.Errorf("%s: %d rows, %v", name, len(all), err)
-	}
-	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
-		t.Errorf("%s: %v, %v", name, complaints, err)
-	}
+	head, err := s.Head(t.Context())
+	must.Hold(t, err == nil && head.Size == rows, "%s: %d rows, %v", name, head.Size, err)
+	all, err := s.Rows(t.Context(), 0, 2*rows)
+	must.Hold(t, err == nil && len(all) == rows, "%s: %d rows, %v", name, len(all), err)
+	complaints, err := s.Check(t.Context())
+	must.Hold(t, err == nil && len(complaints) == 0, "%s: %v, %v", name, complaints, err)
 }
 
 // wantReadOnly reads everything, checks that writes are refused, and closes the store.
@@ -141,9 +135,8 @@ func TestReadOnlyBesideAWriter(t *testing.T) {
 		reads := must.Get(Open(t.Context(), filepath.Join(mirror, "log.db")))(t)
 		for i := range rows {
 			must.Do(t, add(t, writes, fmt.Sprint(i), 100_000))
-			if head, err := reads.Head(t.Context()); err != nil || head.Size != int64(i+1) {
-				t.Fatalf("%d rows of %d, %v", head.Size, i+1, err)
-			}
+			head, err := reads.Head(t.Context())
+			must.Need(t, err == nil && head.Size == int64(i+1), "%d rows of %d, %v", head.Size, i+1, err)
 		}
 		must.Want(t, errors.Join(reads.Close(), writes.Close()), nil)
 	})
@@ -189,9 +182,8 @@ func TestStoppedProcess(t *testing.T) {
 	other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	must.Do(t, other.Start())
 	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(other.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatal(status, err)
-	}
+	_, err := syscall.Wait4(other.Process.Pid, &status, syscall.WUNTRACED, nil)
+	must.Need(t, err == nil && status.Stopped(), "%v %v", status, err)
 	names := fmt.Sprintf("process %d (", other.Process.Pid)
 	outcome := make(chan error, 8)
 	for n := range cap(outcome) { // each attempt waits by itself
@@ -208,9 +200,8 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.Probe(ctx); !errors.Is(err, storage.ErrBusy) || !strings.Contains(err.Error(), names) {
-		t.Errorf("asking whether the log accepts records: %v", err)
-	}
+	err = s.Probe(ctx)
+	must.Hold(t, errors.Is(err, storage.ErrBusy) && strings.Contains(err.Error(), names), "asking whether the log accepts records: %v", err)
 	must.Want(t, s.Reclaim(t.Context(), nil), storage.ErrBusy)
 	must.Fail(t, nil)(s.Head(t.Context()))
 	must.Do(t, errors.Join(other.Process.Signal(syscall.SIGCONT), other.Wait()))

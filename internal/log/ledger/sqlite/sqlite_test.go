@@ -70,9 +70,8 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 	for range 2 {
 		must.Want(t, <-done, nil)
 	}
-	if head, err := two.Head(t.Context()); err != nil || head.Size != 60 {
-		t.Errorf("Head = %v, %v", head, err)
-	}
+	head, err := two.Head(t.Context())
+	must.Hold(t, err == nil && head.Size == 60, "Head = %v, %v", head, err)
 }
 
 func TestReopen(t *testing.T) {
@@ -86,9 +85,8 @@ func TestReopen(t *testing.T) {
 	} {
 		again, err := open()
 		must.Need(t, err == nil, "%s: %v", name, err)
-		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
-			t.Errorf("%s: %+v, %v", name, r, err)
-		}
+		r, err := again.ByRecordID(t.Context(), "one")
+		must.Hold(t, err == nil && r.Index == 0, "%s: %+v, %v", name, r, err)
 		must.Want(t, again.Close(), nil)
 	}
 	info, err := os.Stat(path)
@@ -258,17 +256,14 @@ func TestOnceCountedAlwaysCounted(t *testing.T) {
 		idx, tagged int64
 		good        bool
 	}{{0, 0, true}, {1, 0, true}, {2, 1, true}, {3, 0, false}, {3, 1, false}, {3, 2, true}, {4, 0, false}} {
-		if err := insert(c.idx, c.tagged); (err == nil) != c.good {
-			t.Errorf("row %d, number %d: %v", i, c.tagged, err)
-		}
+		err := insert(c.idx, c.tagged)
+		must.Hold(t, (err == nil) == c.good, "row %d, number %d: %v", i, c.tagged, err)
 	}
-	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 0 {
-		t.Errorf("%v, %v", complaints, err)
-	}
+	complaints, err := s.Check(t.Context())
+	must.Hold(t, err == nil && len(complaints) == 0, "%v, %v", complaints, err)
 	must.Get(s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (9, 1, 9)`))(t)
-	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 1 || complaints[0] != "the table of counts has 1 row without a record" {
-		t.Errorf("%v, %v", complaints, err)
-	}
+	complaints, err = s.Check(t.Context())
+	must.Hold(t, err == nil && len(complaints) == 1 && complaints[0] == "the table of counts has 1 row without a record", "%v, %v", complaints, err)
 }
 
 // TestSizesThatNoLogHas checks that a size from a foreign database cannot cause endless computation.
@@ -291,5 +286,5 @@ func TestBackupDigestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err := OpenBackup(ctx, path)
-	must.Hold(t, errors.Is(err, context.Canceled), "%v", err)
+	must.Want(t, err, context.Canceled)
 }

@@ -112,9 +112,8 @@ func TestAddedTogether(t *testing.T) {
 		}
 	}
 	wantValues(t, v, 0, 1, 2)
-	if _, err := v.Read(t.Context(), valueOf(3).Name); refused != 1 || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%d refused; who did not wait: %v", refused, err)
-	}
+	_, err := v.Read(t.Context(), valueOf(3).Name)
+	must.Hold(t, refused == 1 && errors.Is(err, fs.ErrNotExist), "%d refused; who did not wait: %v", refused, err)
 }
 
 // TestNoRowWithoutKey: where keys cannot be written, no value is added.
@@ -139,18 +138,16 @@ func TestKeysPutBack(t *testing.T) {
 	away := filepath.Join(t.TempDir(), "away")
 	must.Do(t, os.Rename(filepath.Join(dir, KeysFolder), away))
 	addValues(t, v, 4)
-	if got, err := v.Read(t.Context(), valueOf(1).Name); err != nil || got.Key != nil {
-		t.Errorf("key %x, %v", got.Key, err)
-	}
+	got, err := v.Read(t.Context(), valueOf(1).Name)
+	must.Hold(t, err == nil && got.Key == nil, "key %x, %v", got.Key, err)
 	must.Do(t, os.CopyFS(filepath.Join(dir, KeysFolder), os.DirFS(away)))
 	for _, file := range slotFiles(t, dir) {
 		must.Do(t, os.Chmod(file, 0o600))
 	}
 	addValues(t, v, 5)
 	wantValues(t, v, 1, 3, 4, 5)
-	if got, err := v.Read(t.Context(), valueOf(2).Name); err != nil || got.Key != nil {
-		t.Errorf("a destroyed key is back: %x, %v", got.Key, err)
-	}
+	got, err = v.Read(t.Context(), valueOf(2).Name)
+	must.Hold(t, err == nil && got.Key == nil, "a destroyed key is back: %x, %v", got.Key, err)
 }
 
 // TestValuesWithoutKeys: values without keys make no file of keys, and what is in their slots of an earlier one is gone.
@@ -211,9 +208,8 @@ func TestRoomOfRemovedValues(t *testing.T) {
 	must.Do(t, v.Remove(t.Context(), long.Name))
 	wantValues(t, v, 1, 2)
 	must.Do(t, v.Close())
-	if info := must.Get(os.Stat(filepath.Join(dir, ValuesFile)))(t); info.Size() > 1<<20 {
-		t.Errorf("the file still has %d bytes", info.Size())
-	}
+	info := must.Get(os.Stat(filepath.Join(dir, ValuesFile)))(t)
+	must.Hold(t, info.Size() <= 1<<20, "the file still has %d bytes", info.Size())
 }
 
 // TestDamagedTable destroys each page in turn. A value is read as it was or said to be damaged, and most can be read.
@@ -245,9 +241,8 @@ func TestDamagedTable(t *testing.T) {
 			}
 		}
 		most = max(most, read)
-		if err := v.Each(t.Context(), func(string) error { return nil }); err != nil && !errors.Is(err, storage.ErrDamaged) {
-			t.Errorf("page %d: %v", page, err)
-		}
+		err := v.Each(t.Context(), func(string) error { return nil })
+		must.Hold(t, err == nil || errors.Is(err, storage.ErrDamaged), "page %d: %v", page, err)
 		_ = v.Close() // it may complain of the damage
 	}
 	must.Hold(t, most >= len(numbers)-2, "at most %d of %d values were read", most, len(numbers))
@@ -427,12 +422,10 @@ func TestWriteAheadLogIsMoved(t *testing.T) {
 	for n := range 12 { // of a megabyte each
 		must.Do(t, add(t, s, fmt.Sprintf("record-%d", n), 1<<20))
 	}
-	if size := fileSize(t, path); size < before+movedAt*pageSize/2 {
-		t.Errorf("the file has %d bytes", size)
-	}
-	if size := fileSize(t, path+"-wal"); size > (movedAt+1000)*pageSize {
-		t.Errorf("the write-ahead log has %d bytes", size)
-	}
+	size := fileSize(t, path)
+	must.Hold(t, size >= before+movedAt*pageSize/2, "the file has %d bytes", size)
+	size = fileSize(t, path+"-wal")
+	must.Hold(t, size <= (movedAt+1000)*pageSize, "the write-ahead log has %d bytes", size)
 }
 
 func fileSize(t *testing.T, path string) int64 {
@@ -453,9 +446,8 @@ func TestByDigestInEveryStretch(t *testing.T) {
 		must.Hold(t, err == nil && row.Index == index && row.RecordID == rows[0].RecordID, "%d is found at %d, %v", index, row.Index, err)
 		other := rows[0].Digest
 		other[31] ^= 1 // what the index has of it is the same
-		if row, err := s.ByDigest(t.Context(), other); err == nil {
-			t.Errorf("another digest is found at %d", row.Index)
-		}
+		row, err = s.ByDigest(t.Context(), other)
+		must.Hold(t, err != nil, "another digest is found at %d", row.Index)
 	}
 }
 

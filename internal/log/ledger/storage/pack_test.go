@@ -60,22 +60,16 @@ func TestUnpackDamaged(t *testing.T) {
 		for _, bit := range []byte{1, 0x80} {
 			bad := bytes.Clone(blob)
 			bad[i] ^= bit
-			if got, err := c.unpack(bad, nil); err == nil && !bytes.Equal(got, Content(&row)) {
-				t.Errorf("byte %d of %d can be changed unnoticed", i, len(blob))
-			}
+			got, err := c.unpack(bad, nil)
+			must.Hold(t, err != nil || bytes.Equal(got, Content(&row)), "byte %d of %d can be changed unnoticed", i, len(blob))
 		}
-		if _, err := c.unpack(blob[:i], nil); err == nil {
-			t.Errorf("%d bytes of %d unpack", i, len(blob))
-		}
+		must.Refuse(t, "", i, "bytes of", len(blob), "unpack")(c.unpack(blob[:i], nil))
 	}
-	if _, err := c.unpack(append(bytes.Clone(blob), blob[12:]...), nil); err == nil {
-		t.Error("a blob of two unpacks")
-	}
+	must.Refuse(t, "", "a blob of two unpacks")(c.unpack(append(bytes.Clone(blob), blob[12:]...), nil))
 	zeros := make([]byte, 1<<20)
 	for _, parts := range [][2][]byte{{must.Get(c.encoder())(t).zstd.EncodeAll(zeros, nil), nil}, {nil, c.rest.Encode(nil, zeros)}} {
-		if _, err := c.unpack(slices.Concat([]byte{0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, byte(len(parts[0]))}, parts[0], parts[1]), nil); err == nil || strings.Contains(err.Error(), "checksum") {
-			t.Errorf("more than it says unpacks: %v", err)
-		}
+		_, err := c.unpack(slices.Concat([]byte{0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, byte(len(parts[0]))}, parts[0], parts[1]), nil)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), "checksum"), "more than it says unpacks: %v", err)
 	}
 	content := Content(&row)
 	for i := range content {
@@ -84,8 +78,7 @@ func TestUnpackDamaged(t *testing.T) {
 		}
 	}
 	for _, many := range []Row{{Signatures: make([][]byte, maxSignatures+1)}, {Timestamps: make([]evidence.Timestamp, maxTimestamps+1)}} {
-		if many.Payload = []byte("p"); new(Row).setContent(Content(&many)) == nil {
-			t.Errorf("%d signatures and %d time stamps are read", len(many.Signatures), len(many.Timestamps))
-		}
+		many.Payload = []byte("p")
+		must.Hold(t, new(Row).setContent(Content(&many)) != nil, "%d signatures and %d time stamps are read", len(many.Signatures), len(many.Timestamps))
 	}
 }
