@@ -24,6 +24,7 @@ import (
 	"jurat/internal/log/filestore"
 	"jurat/internal/log/installation"
 	"jurat/internal/log/stamping"
+	"jurat/internal/tap/sealer"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/internal/test/rig"
@@ -243,6 +244,7 @@ func TestFolderGone(t *testing.T) {
 				g := newGate(t, recorder.Options{Folder: folder, Mode: mode})
 				_, whole := g.ask("before")
 				must.Need(t, whole, "no call passes")
+				g.settled()
 				trouble.cause(t, folder)
 				g.troubled("while it is gone")
 				if trouble.undo != nil {
@@ -369,6 +371,19 @@ func (g *gate) ask(name string) (status int, whole bool) {
 		g.mu.Unlock()
 	}
 	return answer.StatusCode, whole
+}
+
+// settled waits until the recorder says that the first call is sealed. In open mode the answer does not wait for that, and a copy of the folder would be of a log that grows.
+func (g *gate) settled() {
+	g.t.Helper()
+	for n := 0; ; n++ {
+		at := must.Get(sealer.Look(g.t.Context(), recorder.Folder(g.options.Folder)))(g.t)
+		if len(at) == 1 && at[0].State.Sealed == 1 {
+			return
+		}
+		must.Need(g.t, n != 600, "the first call is not sealed: %+v", at)
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // recovers waits until calls pass again.

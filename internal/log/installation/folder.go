@@ -49,8 +49,15 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 			return nil, err
 		}
 	}
-	return &place{Dir: c.Dir, Files: filestore.NewFolder(c.Dir), values: sqlite.NewValues(c.Dir), published: ledger.CheckpointFile(path(CheckpointFile)),
-		Locks: lock.NewFolder(path(locksFolder)), store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
+	values := sqlite.NewValues(c.Dir)
+	return &place{Dir: c.Dir, Files: filestore.NewFolder(c.Dir), values: values, published: ledger.CheckpointFile(path(CheckpointFile)),
+		Locks: lock.NewFolder(path(locksFolder)), store: func(ctx context.Context) (storage.Store, error) {
+			store, err := sqlite.Open(ctx, path(DatabaseFile))
+			if err == nil {
+				values.InPlace = store.InPlace
+			}
+			return store, err
+		},
 		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }
 

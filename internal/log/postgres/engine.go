@@ -247,14 +247,12 @@ func (s *Store) askHead(ctx context.Context, conn *pgx.Conn) (storage.Head, erro
 func waitFor(ctx context.Context, conn *pgx.Conn, silence time.Duration) (told bool, err error) {
 	short, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
-	_, err = conn.WaitForNotification(short)
-	if err == nil {
+	switch _, err = conn.WaitForNotification(short); {
+	case err == nil:
 		return true, nil
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return false, ctx.Err()
-	}
-	if short.Err() != nil && !conn.IsClosed() {
+	case short.Err() != nil && !conn.IsClosed():
 		return false, nil
 	}
 	return false, err

@@ -174,9 +174,12 @@ func (l *Locks) Locked(ctx context.Context, name string) (is bool, err error) {
 	if l.held[name] != nil {
 		return true, nil
 	}
-	if err = l.ask(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name)); err != nil {
+	// The session may have ended with a server that runs again since. A retry asks in a new session.
+	if err = retry(ctx, func() {}, undoneOrBroken, func() error {
+		return l.ask(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+			AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name))
+	}); err != nil {
 		return false, fmt.Errorf("reading whether %s is locked: %w", name, Explain(err))
 	}
 	return is, nil

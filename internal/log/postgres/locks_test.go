@@ -83,6 +83,22 @@ func TestLostLock(t *testing.T) {
 	wantLocked(t, there, "trial-2", false)
 }
 
+// TestLockedAfterALostSession: a process whose session ended, such as with a server that was restarted, still reads what is locked.
+func TestLockedAfterALostSession(t *testing.T) {
+	url := rig.Database(t)
+	here, there := newLocks(configure(t, url), time.Hour, patient, lockIdle), NewLocks(configure(t, url))
+	defer here.Close()
+	defer there.Close()
+	held, releaseOwn := mustLock(t, here, "trial-1")
+	defer releaseOwn()
+	must.Equal(t, sessions(t, url, `SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'jurat claims'`), 1)
+	_, release := mustLock(t, there, "trial-2")
+	defer release()
+	wantLocked(t, here, "trial-2", true)
+	wantLocked(t, here, "trial-1", false)
+	must.Want(t, context.Cause(held), lock.ErrLost)
+}
+
 // TestLocksOfAProcessThatStandsStill checks that a process that is silent for too long, because it has stopped or lost the network,
 // loses its locks.
 func TestLocksOfAProcessThatStandsStill(t *testing.T) {

@@ -54,6 +54,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"jurat/internal/kit/atomicfile"
 	"jurat/internal/kit/fault"
 	"jurat/internal/log/ledger/storage"
 )
@@ -112,11 +113,11 @@ func begin(ctx context.Context, path string, form form, synchronous string) (_ *
 		return nil, err
 	}
 	s, err := open(ctx, path, form, synchronous)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.unsafe = synchronous == "OFF"
+		err = s.prepare(ctx, s.createTables)
 	}
-	s.unsafe = synchronous == "OFF"
-	if err := s.prepare(ctx, s.createTables); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -158,11 +159,7 @@ func createFile(path string) (made bool, err error) {
 		return false, err
 	}
 	// A crash here leaves an empty file, which SQLite treats as a database without tables.
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return false, errors.Join(err, file.Close())
-	}
-	return true, errors.Join(file.Sync(), file.Close(), folder.Sync(), folder.Close())
+	return true, errors.Join(file.Sync(), file.Close(), atomicfile.SyncFolders(filepath.Dir(path), filepath.Dir(path)))
 }
 
 // beginFile makes settings that SQLite accepts only for an empty file: the page size, and that free pages can be
@@ -185,8 +182,7 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 	}
 	// A typical record fits on one page. With larger pages, the commit of one record would write more than it must.
 	// SQLite does not wait for locks (_busy_timeout), because it knows no contexts: see retry.
-	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of
-	// pages.
+	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"},
 		"_error_rc": {"1"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedAt), "secure_delete(1)"}}
 	s := newStore(absolute, form)
@@ -240,9 +236,9 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		err = s.remember()
 	}
 	if err != nil {
-		return errors.Join(err, s.Close())
+		err = errors.Join(err, s.Close())
 	}
-	return nil
+	return err
 }
 
 func (s *Store) createTables(ctx context.Context) error {
@@ -253,10 +249,7 @@ func (s *Store) createTables(ctx context.Context) error {
 	if tables > 0 {
 		return s.known(ctx)
 	}
-	if _, err := s.writer.ExecContext(ctx, s.form.schema); err != nil {
-		return translate(err)
-	}
-	_, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('schema', ?)`, s.form.version)
+	_, err := s.writer.ExecContext(ctx, s.form.schema+`; INSERT INTO meta VALUES ('schema', ?)`, s.form.version)
 	return translate(err)
 }
 

@@ -41,6 +41,8 @@ var valuesForm = form{"CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT 
 
 // Values are storage.Values in a file, with their keys beside it. The first value makes both. See the package's documentation.
 type Values struct {
+	InPlace func() error // of the log beside them, to be set before use: Values open no file in a folder that replaces the log's
+
 	dir  string
 	made int64 // the file of slots that this process began last; used by who holds turn
 
@@ -61,7 +63,9 @@ type adding struct {
 }
 
 // NewValues returns the values that are kept in a folder. The caller closes them.
-func NewValues(dir string) *Values { return &Values{dir: dir, turn: storage.NewLock()} }
+func NewValues(dir string) *Values {
+	return &Values{InPlace: func() error { return nil }, dir: dir, turn: storage.NewLock()}
+}
 
 // open opens the file, once. To add, it makes the file if it is missing; else the error then wraps fs.ErrNotExist.
 func (v *Values) open(ctx context.Context, toAdd bool) (*Store, error) {
@@ -73,6 +77,21 @@ func (v *Values) open(ctx context.Context, toAdd bool) (*Store, error) {
 	if v.store != nil {
 		return v.store, nil
 	}
+	if err := v.InPlace(); err != nil {
+		return nil, err
+	}
+	s, err := v.openFile(ctx, toAdd)
+	if err != nil {
+		return nil, translate(err)
+	}
+	if err := v.InPlace(); err != nil { // the folder was replaced meanwhile, and the file may be another folder's
+		return nil, errors.Join(err, s.Close())
+	}
+	v.store = s
+	return s, nil
+}
+
+func (v *Values) openFile(ctx context.Context, toAdd bool) (*Store, error) {
 	path := filepath.Join(v.dir, filepath.FromSlash(ValuesFile))
 	_, err := os.Stat(path)
 	switch {
@@ -83,11 +102,9 @@ func (v *Values) open(ctx context.Context, toAdd bool) (*Store, error) {
 	case err != nil:
 		return nil, err
 	case protected(path) != nil:
-		v.store, err = openReadOnly(ctx, path, valuesForm, protected(path))
-		return v.store, translate(err)
+		return openReadOnly(ctx, path, valuesForm, protected(path))
 	}
-	v.store, err = begin(ctx, path, valuesForm, "FULL")
-	return v.store, translate(err)
+	return begin(ctx, path, valuesForm, "FULL")
 }
 
 // mkdir makes a folder durably, unless it is there.

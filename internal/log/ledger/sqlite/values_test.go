@@ -286,6 +286,36 @@ func TestMovedValues(t *testing.T) {
 	must.Want(t, NewValues(filepath.Join(dir, "none")).Add(t.Context(), []storage.Value{valueOf(1)}), fs.ErrNotExist)
 }
 
+// TestFolderReplacedWhileValuesOpen: the folder is replaced by a copy while the file is opened for the first time. Nothing is read from the copy or added to
+// it, and the values are used again when the folder is back.
+func TestFolderReplacedWhileValuesOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	must.Do(t, os.Mkdir(dir, 0o700))
+	log := create(t, filepath.Join(dir, logFile))
+	earlier := NewValues(dir)
+	addValues(t, earlier, 1)
+	must.Do(t, earlier.Close())
+	must.Do(t, os.CopyFS(dir+"-copy", os.DirFS(dir)))
+	v := newValues(t, dir)
+	asked := 0
+	v.InPlace = func() error {
+		defer func() {
+			if asked++; asked == 1 { // right after the answer
+				must.Do(t, os.Rename(dir, dir+"-away"))
+				must.Do(t, os.Rename(dir+"-copy", dir))
+			}
+		}()
+		return log.InPlace()
+	}
+	must.Want(t, v.Add(t.Context(), []storage.Value{valueOf(2)}), storage.ErrMoved)
+	must.Fail(t, storage.ErrMoved)(v.Read(t.Context(), valueOf(1).Name))
+	must.Do(t, os.Rename(dir, dir+"-copy"))
+	must.Do(t, os.Rename(dir+"-away", dir))
+	addValues(t, v, 3)
+	wantValues(t, v, 1, 3)
+	must.Fail(t, fs.ErrNotExist)(newValues(t, dir+"-copy").Read(t.Context(), valueOf(2).Name))
+}
+
 // TestKilledWhileAdding kills processes that add. What one acknowledged is there, and of one call everything or nothing.
 func TestKilledWhileAdding(t *testing.T) {
 	const folder = "JURAT_TEST_VALUES"
