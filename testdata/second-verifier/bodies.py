@@ -3,7 +3,7 @@
 import recorded
 from canonical import require
 from shapes import (
-    MAX_WHOLE, has, is_blank, is_digest, is_digest_not_zero, is_list_of, is_name, is_sorted, is_text, is_time, is_uuid7, is_whole
+    has, is_blank, is_count, is_digest, is_digest_not_zero, is_filled, is_list_of, is_name, is_sorted, is_text, is_time, is_true, is_uuid7, is_whole, of
 )
 
 POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
@@ -13,19 +13,11 @@ REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")
 MAX_STRINGS = 1_048_576
 
 
-def _of(kind):
-    return lambda value: isinstance(value, kind)
-
-
-_is_bool, _is_string, _is_number = _of(bool), _of(str), _of(float)
+_is_bool, _is_string, _is_number = of(bool), of(str), of(float)
 
 
 def _is_int64(value):
     return is_whole(value, -(2**63), 2**63 - 1)
-
-
-def _is_true(value):
-    return value is True
 
 
 def _is_scores(value):
@@ -55,7 +47,7 @@ def _wholes(names):
 
 _ENDED = _shape(_strings("on"), _strings("successor"))
 _SEAT = _shape(
-    _strings("jurorId provider model") | {"parameters": _of(dict), "template": is_digest},
+    _strings("jurorId provider model") | {"parameters": of(dict), "template": is_digest},
     _strings("roleName roleFocus reading") | {"ended": _ENDED},
 )
 _LEVEL = _shape(_wholes("points") | _strings("description"))
@@ -64,10 +56,10 @@ _SETTINGS = _shape(
     {"seats": _all(_SEAT), "rubric": _all(_AXIS), "collaborative": _is_bool, "method": _is_string, "threshold": _is_number} | _wholes("maxRounds"),
     {"judge": _SEAT, "weights": _is_scores, "shortening": _shape(_strings("rule") | _wholes("limit")), "effectiveVotes": _is_number}
     | _wholes("costCeiling")
-    | dict.fromkeys(("tables", "judgeReads", "repeat"), _is_true),
+    | dict.fromkeys(("tables", "judgeReads", "repeat"), is_true),
 )
 _REQUEST = _shape({"jurorId": _is_string, "requestDigest": is_digest})
-_QUOTED, _UNMARKED = _wholes("message") | _strings("quote"), {"record": is_digest, "unfounded": _is_true}
+_QUOTED, _UNMARKED = _wholes("message") | _strings("quote"), {"record": is_digest, "unfounded": is_true}
 _PASSAGE = _shape(_QUOTED, _UNMARKED)
 _FINDING = _shape(_QUOTED | _strings("rule axis severity explanation"), _UNMARKED | _strings("from"))
 
@@ -92,7 +84,7 @@ _CONSENSUS = _shape(
 )
 _VOTE = _shape(
     {"position": _or_null(_is_string), "confidence": _is_number, "fallback": _is_bool} | _strings("jurorId") | _wholes("totalScore"),
-    {"abstained": _is_true},
+    {"abstained": is_true},
 )
 _TEXTS = _all(_is_string)
 _BODIES = {
@@ -245,22 +237,14 @@ def check_operators(action, chain, body):
         require(isinstance(event, str) and event in _TRIAL_EVENTS and _TRIAL_EVENTS[event](body), "a member is not what it must be")
 
 
-def _is_index(value):
-    return is_whole(value, 0, MAX_WHOLE)
-
-
-def _is_filled(value):
-    return isinstance(value, str) and value != ""
-
-
 def _is_chains(value):
     return is_list_of(value, is_name) and is_sorted(value)
 
 
-_FILLED = dict.fromkeys(("by", "reason"), _is_filled)
+_FILLED = dict.fromkeys(("by", "reason"), is_filled)
 _EXPIRY = _shape(
-    _FILLED | dict.fromkeys(("from", "to", "count"), _is_index) | {"before": is_time, "places": is_digest_not_zero}, {"except": _is_chains}
+    _FILLED | dict.fromkeys(("from", "to", "count"), is_count) | {"before": is_time, "places": is_digest_not_zero}, {"except": _is_chains}
 )
-_TRIAL_EVENT = {"event": _is_string, "by": _is_filled, "trial": lambda value: is_name(value) and value.startswith("trial-")}
+_TRIAL_EVENT = {"event": _is_string, "by": is_filled, "trial": lambda value: is_name(value) and value.startswith("trial-")}
 _TRIAL_EVENTS = dict.fromkeys(("cancelled", "resumed"), _shape(_TRIAL_EVENT | _FILLED))
-_TRIAL_EVENTS |= dict.fromkeys(("taken", "left"), _shape(_TRIAL_EVENT | {"record": is_uuid7, "reviewer": is_name}, {"reason": _is_filled}))
+_TRIAL_EVENTS |= dict.fromkeys(("taken", "left"), _shape(_TRIAL_EVENT | {"record": is_uuid7, "reviewer": is_name}, {"reason": is_filled}))

@@ -1,6 +1,5 @@
 """As much of an X.509 certificate (RFC 5280) as the format asks about itself; paths are left to keys."""
 
-import datetime
 import functools
 import hashlib
 import re
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 
 import der
 import keys
-from canonical import Refused, require, tried
+from canonical import require, tried
 
 EKU_TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 _KEY_USAGE, _EXTENDED_KEY_USAGE, _SUBJECT_KEY_ID = "2.5.29.15", "2.5.29.37", "2.5.29.14"
@@ -17,8 +16,6 @@ _ACCESS = "1.3.6.1.5.5.7.1.1"
 _NAME_CONSTRAINTS = "2.5.29.30"
 _CHECKED = (0x81, 0x82, 0xA4, 0x86, 0x87)  # addresses, hosts, directory names, URIs, network addresses
 _URI = 0x86
-_UTC_TIME = 0x17
-_RSA, _EC, _ED25519 = "1.2.840.113549.1.1.1", "1.2.840.10045.2.1", "1.3.101.112"
 _EC_NAME = bytes.fromhex("06072a8648ce3d0201")
 _CURVES = {"1.3.132.0.33": 28, "1.2.840.10045.3.1.7": 32, "1.3.132.0.34": 48, "1.3.132.0.35": 66}  # and the bytes of a coordinate
 _TEXT = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be"}
@@ -62,18 +59,18 @@ class Certificate:
         fields = der.Reader(node.content)
         name, parameters = read_algorithm(fields.next(der.SEQUENCE))
         key, curve, self._plain = der.bits(fields.next()), None, self.spki
-        if name == _RSA:
+        if name == keys.RSA:
             require(parameters and parameters.encoding == b"\x05\x00", "an RSA key with parameters")
             numbers = der.Reader(der.first(key).expect(der.SEQUENCE).content)
             modulus, self.rsa_exponent = numbers.next().integer(), numbers.next().integer()
             require(modulus > 0 and 0 < self.rsa_exponent < 2**63, "no RSA key")
             self.rsa_bits = modulus.bit_length()
-        elif name == _EC:
+        elif name == keys.EC:
             curve = parameters.name() if parameters else None
             require(curve in _CURVES and len(key) == 1 + 2 * _CURVES[curve] and key[0] == 4, "no point of a curve")
             self._plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + key, der.BIT_STRING))
             require(keys.is_key(self._plain), "a point that is not on its curve")
-        elif name == _ED25519:
+        elif name == keys.ED25519:
             require(parameters is None and len(key) == 32, "no Ed25519 key")
         self.key_algorithm = name, curve  # object identifiers; None: it has no curve
 
@@ -109,7 +106,7 @@ class Certificate:
 
     def is_usable(self):
         """Whether a path may lead through it or end at it: not with a short RSA key, nor with name constraints that are not checked."""
-        if self.key_algorithm[0] == _RSA and self.rsa_bits < 2048:
+        if self.key_algorithm[0] == keys.RSA and self.rsa_bits < 2048:
             return False
         value = self.extension(_NAME_CONSTRAINTS)
         return value is None or bool(tried(lambda: _are_checked(der.read(value))))
@@ -168,7 +165,7 @@ def between(certificates):
     """Those through which a path may lead: of keys that take long few, and of those that take too long none."""
     taken, costly = [], 0
     for certificate in certificates:
-        if certificate.key_algorithm[0] == _RSA:
+        if certificate.key_algorithm[0] == keys.RSA:
             bits, exponent = certificate.rsa_bits, certificate.rsa_exponent
             if bits > 8192 or not 3 <= exponent <= 65537 or exponent % 2 == 0 or (bits > 4096 and costly == 2):
                 continue
@@ -179,16 +176,9 @@ def between(certificates):
 
 def moment_of(node):
     """A time of a certificate or a list, in seconds."""
-    require(node.tag in (_UTC_TIME, der.GENERALIZED_TIME), "no time")
-    text = node.content.decode("ascii", "replace")
-    if node.tag == _UTC_TIME:
-        text = ("19" if text >= "5" else "20") + text
-    require(bool(re.match(r"[0-9]{14}Z\Z", text)), "a time that is none")
-    try:
-        moment = datetime.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
-    except ValueError as err:
-        raise Refused(f"a time that is none: {err}") from err
-    return int(moment.timestamp())
+    time = der.moment(node)
+    require(time.denominator == 1, "a time with a fraction")
+    return int(time)
 
 
 def read_algorithm(node):

@@ -1,14 +1,17 @@
 """A reader of strict DER (X.690), as far as keys, signatures, certificates and time stamps need it."""
 
 import functools
+import re
 
+import shapes
 from canonical import require
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-ENUMERATED, GENERALIZED_TIME, SEQUENCE, SET = 0x0A, 0x18, 0x30, 0x31
+ENUMERATED, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0A, 0x17, 0x18, 0x30, 0x31
 _CONSTRUCTED = 0x20
 _MAX_DEPTH = 64
 _MAX_OID = 1024  # far above those in use
+_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\.\d{0,8}[1-9])?Z")
 
 
 class Node:
@@ -26,8 +29,7 @@ class Node:
     def children(self):
         """What it holds, read when it is asked for: some of what is embedded is not to be looked into."""
         if self._children is None:
-            holds = self.tag & _CONSTRUCTED
-            self._children = _children(self.content, 0, len(self.content), self._depth + 1) if holds else []
+            self._children = list(Reader(self.content, self._depth + 1, True).all()) if self.tag & _CONSTRUCTED else []
             if self.tag == SET:
                 require_set_order(self)
         return self._children
@@ -95,6 +97,16 @@ def bits(node):
     return (number >> content[0]).to_bytes(len(content) - 1, "big")
 
 
+def moment(node):
+    """A time, in seconds; one of two digits for the year is of 1950 to 2049."""
+    require(node.tag in (UTC_TIME, GENERALIZED_TIME), "DER: no time")
+    century = b"" if node.tag == GENERALIZED_TIME else b"19" if node.content >= b"5" else b"20"
+    match = _TIME.fullmatch(century + node.content)
+    time = match and shapes.moment(match.expand(rb"\1-\2-\3T\4:\5:\6\7Z").decode())
+    require(time is not None, "DER: a time that is none")
+    return time
+
+
 def sequence(content, tag=SEQUENCE):
     """The encoding of a sequence, or of what else has this tag."""
     length = len(content)
@@ -120,11 +132,11 @@ def fields(node, *tags):
 class Reader:
     """Reads the values in a content one after the other. What follows the last one, or is in one whose tag is not asked for, is not looked at."""
 
-    def __init__(self, content):
-        self._content, self.at = content, 0
+    def __init__(self, content, depth=0, strict=False):
+        self._content, self._depth, self._strict, self.at = content, depth, strict, 0
 
     def next(self, tag=None):
-        node = Node(self._content, self.at, 0, strict=False)
+        node = Node(self._content, self.at, self._depth, self._strict)
         self.at = node.end
         return node if tag is None else node.expect(tag)
 
@@ -149,14 +161,6 @@ def _header(data, start):
         begin += count
     require(begin + length <= len(data), "DER: cut off")
     return tag, begin, begin + length
-
-
-def _children(data, begin, end, depth):
-    children, window = [], data[:end]
-    while begin < end:
-        children.append(Node(window, begin, depth))
-        begin = children[-1].end
-    return children
 
 
 def _check_content(node):

@@ -11,6 +11,9 @@ import json
 import re
 import sys
 import urllib.parse
+from collections import namedtuple
+from contextlib import suppress
+from itertools import accumulate, takewhile
 
 sys.dont_write_bytecode = True
 
@@ -111,37 +114,18 @@ def is_plain(text):
     return isinstance(text, str) and len(text) <= _LONGEST and bool(_NAME.match(text)) and not _MAIL.search(text)
 
 
-def is_setting(name):
-    return name in _SETTINGS
-
-
 def is_counter(name):
     return len(name) <= _LONGEST and bool(_COUNTER.match(name))
 
 
-class Number:
-    """A number as it stands in bytes."""
-
-    def __init__(self, text):
-        self.text = text
-
-    def value(self):
-        return canonical.as_number(self.text)
-
-
-class Nothing(Exception):
-    """Nothing of a value stands in clear."""
+Number = namedtuple("Number", "text")  # as it stands in bytes
 
 
 def in_clear(value, may, depth):
-    """What of a value stands in clear."""
-    if depth == 0 or isinstance(value, str) and value not in _WORDS:
-        raise Nothing
+    """What of a value stands in clear. Raises Refused where nothing does."""
+    canonical.require(depth > 0 and (not isinstance(value, str) or value in _WORDS), "not in clear")
     if isinstance(value, Number):
-        try:
-            return value.value()
-        except canonical.Refused as err:
-            raise Nothing from err
+        return canonical.as_number(value.text)
     if isinstance(value, list):
         return [in_clear(one, may, depth - 1) for one in value]
     if isinstance(value, dict):
@@ -154,10 +138,8 @@ def kept(members, may, depth=NESTED):
     found = {}
     for name, value in members.items():
         if may(name):
-            try:
+            with suppress(canonical.Refused):
                 found[name] = in_clear(value, may, depth)
-            except Nothing:
-                pass
     return found
 
 
@@ -176,11 +158,7 @@ def reference(kind, what):
     return f"{kind}:{what}" if is_plain(what) and kind not in ("search", "url") else kind
 
 
-def _no_number(text):
-    raise ValueError(f"{text} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=canonical.no_number)
 
 
 def _documents(body):
@@ -193,23 +171,15 @@ def _documents(body):
             return found
         try:
             value, at = _DECODER.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, canonical.Refused):
             return found
         found.append(value)
 
 
 def _is_too_deep(text, at):
-    depth = 0
-    for bracket in _BRACKETS.finditer(text, at):
-        if bracket[0] in "[{":
-            depth += 1
-            if depth > _DEEPEST:
-                return True
-        elif bracket[0] in "]}":
-            depth -= 1
-            if depth == 0:
-                return False
-    return False
+    """Whether the value that begins with a bracket there is nested too deep."""
+    changes = ((bracket[0] in "[{") - (bracket[0] in "]}") for bracket in _BRACKETS.finditer(text, at))
+    return any(depth > _DEEPEST for depth in takewhile(bool, accumulate(changes)))
 
 
 def _objects_in(value):
@@ -310,7 +280,7 @@ class _Finding:
         self.answer()
 
     def asked(self, request):
-        found = kept(request, is_setting)
+        found = kept(request, _SETTINGS.__contains__)
         if isinstance(request.get("tools"), list) or _at(request, "input[additional_tools].tools[]"):
             found["tools"] = _tools(_objects_in(_at(request, "tools[] input[additional_tools].tools[]")))
         if isinstance(request.get("functions"), list):
@@ -371,7 +341,7 @@ class _Finding:
         configuration = _object(request.get("configuration"))
         found = {name: request[name] for name in ("historyLength",) if name in request}
         found |= {name: configuration[name] for name in ("blocking", "historyLength", "returnImmediately") if name in configuration}
-        found = kept(found, is_setting)
+        found = kept(found, _SETTINGS.__contains__)
         modes = configuration.get("acceptedOutputModes")
         if isinstance(modes, list):
             found["acceptedOutputModes"] = in_places(modes)
@@ -406,7 +376,7 @@ class _Finding:
                 if key.startswith(prefix) and isinstance(told[key], Number):
                     name = key.removeprefix(prefix)
                     usage[_COUNTS.get(name, name)] = told[key]
-        found = kept(found, is_setting)
+        found = kept(found, _SETTINGS.__contains__)
         provider = first("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
         operation = first("gen_ai.operation.name")
         found |= named(operation=operation, provider=provider, agent=first("gen_ai.agent.name", "agent.name"), server=first("server.address"))
@@ -447,7 +417,7 @@ def _tools(tools):
 
 def _id(value):
     if isinstance(value, Number):
-        return canonical.tried(lambda: canonical.form(value.value()).decode()) or ""
+        return canonical.tried(lambda: canonical.number_text(canonical.as_number(value.text))) or ""
     return value if isinstance(value, str) else ""
 
 

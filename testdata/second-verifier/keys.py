@@ -20,8 +20,11 @@ from sigma import ORDER, B, G, P, total
 _P256_PREFIX = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d03010703420004")
 ED25519_PREFIX = bytes.fromhex("302a300506032b6570032100")
 _MLDSA65_PREFIX = bytes.fromhex("308207b2300b0609608648016503040312038207a100")
-_RSA = "1.2.840.113549.1.1.1"
 _MLDSA65_SIZE = 1952
+RSA, EC, ED25519 = "1.2.840.113549.1.1.1", "1.2.840.10045.2.1", "1.3.101.112"
+# The algorithms of signatures in certificates, lists and tokens: the kind of key, and the digest.
+SIGNATURES = {f"1.2.840.113549.1.1.{11 + i}": (RSA, digest) for i, digest in enumerate(("sha256", "sha384", "sha512"))}
+SIGNATURES |= {f"1.2.840.10045.4.3.{2 + i}": (EC, digest) for i, digest in enumerate(("sha256", "sha384", "sha512"))}
 
 
 class Unsupported(Exception):
@@ -46,7 +49,7 @@ def check_key(algorithm, spki):
 def _check_rsa(spki):
     kind, bits = der.fields(der.read(spki), None, der.BIT_STRING)
     name, _ = der.fields(kind, der.OID, der.NULL)
-    require(name.oid() == _RSA, "not an RSA key")
+    require(name.oid() == RSA, "not an RSA key")
     require(bits.content[:1] == b"\0", "bits that are not used")
     modulus, exponent = (number.integer() for number in der.fields(der.read(bits.content[1:]), der.INTEGER, der.INTEGER))
     require(modulus > 0 and 2048 <= modulus.bit_length() <= 8192, "the modulus has not 2048 to 8192 bits")
@@ -59,24 +62,11 @@ _D = -121665 * pow(121666, -1, _P) % _P
 
 def _is_small(encoded):
     """Whether an Ed25519 key is no point (RFC 8032, section 5.1.3) or of an order that divides 8."""
-    number = int.from_bytes(encoded, "little")
-    odd, y = number >> 255, number & (2**255 - 1)
-    if y >= _P:
-        return True
-    square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P
-    x = pow(square, (_P + 3) // 8, _P)
-    if (x * x - square) % _P:
-        x = x * pow(2, (_P - 1) // 4, _P) % _P
-    if (x * x - square) % _P or (x == 0 and odd):
-        return True
-    for _ in range(3):
-        x, y = _doubled(x, y)
-    return (x, y) == (0, 1)
-
-
-def _doubled(x, y):
-    product = _D * x * x * y * y % _P
-    return (2 * x * y * pow(1 + product, -1, _P) % _P, (y * y + x * x) * pow(1 - product, -1, _P) % _P)
+    y = int.from_bytes(encoded, "little") & (2**255 - 1)
+    square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P  # that of x, by the equation of the curve
+    is_point = y < _P and pow(square, (_P - 1) // 2, _P) in (0, 1)
+    # y is 1 or -1 of the orders 1 and 2, and 0 of the order 4; of the order 8, doubling gives 0.
+    return not is_point or y * (y * y - 1) * (_D * y**4 + 2 * y * y - 1) % _P == 0
 
 
 def is_valid(algorithm, spki, message, signature):

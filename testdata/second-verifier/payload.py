@@ -8,7 +8,7 @@ import properties
 import recorded
 import sigma
 from canonical import check_bounds, form, require
-from shapes import MAX_WHOLE, has, is_content, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_uuid7, is_whole, members
+from shapes import MAX_WHOLE, has, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_uuid7, is_whole, members, of, one_of
 
 SCHEMA = "jurat/evidence/v1"
 ALGORITHMS = ("RS256", "ES256", "Ed25519", "ML-DSA-65")
@@ -133,32 +133,28 @@ def _at(payload, act, pointer):
 
 def _is_second(item):
     """Whether it is a second commitment, with what it is of."""
-    strings = dict.fromkeys(("commitment", "kind", "pointer"), lambda text: isinstance(text, str))
+    strings = dict.fromkeys(("commitment", "kind", "pointer"), of(str))
     return has(item, strings) and bool(_KIND.fullmatch(item["kind"])) and properties.is_commitment(item["commitment"])
 
 
 def _is_signers(value):
-    signer = {"alg": lambda text: text in ALGORITHMS, "key_id": is_digest_not_zero}
+    signer = {"alg": one_of(*ALGORITHMS), "key_id": is_digest_not_zero}
     return is_list_of(value, lambda item: has(item, signer), 16) and len({item["key_id"] for item in value}) == len(value)
 
 
-def _is_object(value):
-    return isinstance(value, dict)
-
-
 FORMS = {
-    "schema": lambda value: value == SCHEMA,
+    "schema": one_of(SCHEMA),
     "record_id": is_uuid7,
     "action_type": lambda value: True,
     "signers": _is_signers,
     "timestamp": is_time,
-    "parameters": _is_object,
-    "metadata": _is_object,
-    "tools_used": lambda value: isinstance(value, (list, str)),
+    "parameters": of(dict),
+    "metadata": of(dict),
+    "tools_used": of((list, str)),
     "chain_position": lambda value: is_whole(value, 1, MAX_WHOLE),
     "saw": lambda value: is_list_of(value, is_digest_not_zero) and len(set(value)) == len(value),
-    "approval_status": lambda value: value in APPROVALS,
-    "sealed_apart": lambda value: is_list_of(value, lambda item: isinstance(item, str)) and is_sorted([item.encode() for item in value]),
+    "approval_status": one_of(*APPROVALS),
+    "sealed_apart": lambda value: is_list_of(value, of(str)) and is_sorted([item.encode() for item in value]),
     "provable": lambda value: is_list_of(value, _is_second, 64) and is_sorted([item["pointer"].encode() for item in value]),
     "observed": recorded.is_observed,
     "request_body": recorded.is_body,
@@ -166,7 +162,7 @@ FORMS = {
 }
 _NAMES = "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id original_response_id"
 FORMS |= dict.fromkeys(_NAMES.split(), is_name)
-FORMS |= dict.fromkeys("prompt context response modified_response changes".split(), is_content)
+FORMS |= dict.fromkeys("prompt context response modified_response changes".split(), of((str, dict, list)))
 FORMS |= dict.fromkeys("previous_record case request_digest".split(), is_digest_not_zero)
 
 

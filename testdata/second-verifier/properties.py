@@ -1,6 +1,5 @@
 """Properties of hidden values, by docs/format.md, "Properties"."""
 
-import datetime
 import hashlib
 import hmac
 import re
@@ -9,12 +8,11 @@ from fractions import Fraction
 import canonical
 import sigma
 from canonical import Refused, form
-from shapes import is_digest
+from shapes import is_digest, is_time, moment
 from sigma import ORDER, NoProof, prove
 
 H = sigma.point(bytes.fromhex("03dd1ae5015663ba8042c22e51aceb3956f8da3fff5d544f44d18a1f8f844eb13f"))
 LARGEST = 2**53 - 1
-_EPOCH = datetime.date(1970, 1, 1)
 _MEMBERS = {"range": {"hi", "lo"}, "in": {"set"}, "not_in": {"set"}, "age_at_least": {"at", "years"}}
 
 
@@ -36,27 +34,17 @@ def number(kind, value):
 
 
 def _days(value):
-    prove(isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value), "no date")
-    return _day_number(*map(int, value.split("-")))
-
-
-def _day_number(year, month, day):
-    """Days since 1970-01-01 in the Gregorian calendar, which repeats after 400 years. The module datetime has no year 0."""
-    try:
-        alike = datetime.date(year % 400 + 2000, month, day)
-    except ValueError as err:
-        raise NoProof("no date") from err
-    return (alike - _EPOCH).days + (year // 400 - 5) * 146097
+    """Days since 1970-01-01 in the Gregorian calendar."""
+    begins = moment(f"{value}T00:00:00Z")
+    prove(isinstance(value, str) and begins is not None, "no date")
+    return int(begins) // 86400
 
 
 def _milliseconds(value):
-    form = r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?Z"
-    match = re.fullmatch(form, value) if isinstance(value, str) else None
-    prove(match, "no time")
-    hour, minute, second = (int(match[i]) for i in (2, 3, 4))
-    fraction = Fraction(int(match[5] or 0), 10 ** len(match[5] or "")) * 1000
-    prove(hour <= 23 and minute <= 59 and second <= 59 and fraction.denominator == 1, "no time, or finer than a millisecond")
-    return (((_days(match[1]) * 24 + hour) * 60 + minute) * 60 + second) * 1000 + fraction.numerator
+    prove(is_time(value), "no time")
+    found = moment(value) * 1000
+    prove(found.denominator == 1, "finer than a millisecond")
+    return found.numerator
 
 
 def commitment(kind, pointer, value, salt):
@@ -125,14 +113,11 @@ def _bounds(s):
     if s["form"] == "age_at_least":
         at, years = s["at"], s["years"]
         _days(at)
-        year, month, day = map(int, at.split("-"))
+        year = int(at[:4])
         prove(years == int(years) and 1 <= years <= 1000 and year - years >= 1, "years")
         years = int(years)
-        try:
-            last = _day_number(year - years, month, day)
-        except NoProof:
-            last = _day_number(year - years, 2, 28)
-        return _day_number(0, 1, 1), last
+        last = f"{year - years:04}{at[4:]}"
+        return _days("0000-01-01"), _days(last if moment(f"{last}T00:00:00Z") is not None else last[:4] + "-02-28")
     prove(s["kind"] != "text", "text has no order")
     lo, hi = number(s["kind"], s["lo"]), number(s["kind"], s["hi"])
     prove(lo < hi, "an empty range")

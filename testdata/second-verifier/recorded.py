@@ -4,7 +4,7 @@ import re
 
 import facts
 from canonical import form, require, tried
-from shapes import MAX_WHOLE, digest_of, has, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_whole, unbase64
+from shapes import MAX_WHOLE, digest_of, has, is_count, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_true, is_whole, of, one_of, unbase64
 
 MAX_WINDOW = 128 << 20
 MAX_COPIED = 2 << 30
@@ -18,29 +18,21 @@ _VANTAGE = ("proxy", "proxy_mitm", "in_process", "telemetry", "examiner")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def _is_count(value):
-    return is_whole(value, 0, MAX_WHOLE)
-
-
-def _is_true(value):
-    return value is True
-
-
 def _is_headers(value):
     if not isinstance(value, dict) or len(value) > 64:
         return False
     return all(isinstance(text, str) and len(name.encode()) + len(text.encode()) <= 4096 for name, text in value.items())
 
 
-_PART = dict.fromkeys(("encoding", "type"), is_name) | dict.fromkeys(("masked", "truncated"), _is_true) | {
-    "decoded": lambda value: value == "refused",
+_PART = dict.fromkeys(("encoding", "type"), is_name) | dict.fromkeys(("masked", "truncated"), is_true) | {
+    "decoded": one_of("refused"),
     "decoded_sha256": is_digest_not_zero,
     "headers": _is_headers,
 }
 
 
 def _is_part(value, optional):
-    if not has(value, {"bytes": _is_count, "sha256": is_digest_not_zero}, optional):
+    if not has(value, {"bytes": is_count, "sha256": is_digest_not_zero}, optional):
         return False
     encoded, decoded, cut = "encoding" in value, "decoded_sha256" in value, "truncated" in value or "masked" in value
     if "decoded" in value and (not encoded or decoded):
@@ -62,26 +54,26 @@ def _is_text(value, most):
 _REQUIRED = {
     "agent": is_name,
     "began": is_time,
-    "ended": lambda value: value in _ENDED,
-    "fidelity": lambda value: value in _FIDELITY,
+    "ended": one_of(*_ENDED),
+    "fidelity": one_of(*_FIDELITY),
     "protocol": is_name,
-    "vantage": lambda value: value in _VANTAGE,
+    "vantage": one_of(*_VANTAGE),
 }
 _OPTIONAL = dict.fromkeys("credential finish method provider_request_id retry_of".split(), is_name) | {
     "attempt": lambda value: is_whole(value, 1, MAX_WHOLE),
     "context_by_reference": lambda value: is_list_of(value, lambda text: _is_text(text, 4096), 1000),
     "calls": lambda value: is_list_of(value, lambda use: has(use, {}, {"id": is_name, "name": is_name}), 1000),
-    "ended_ms": _is_count,
-    "first_byte_ms": _is_count,
-    "judged": lambda value: value == "agent",
+    "ended_ms": is_count,
+    "first_byte_ms": is_count,
+    "judged": one_of("agent"),
     "missing": lambda value: is_list_of(value, is_name, 1000),
     "path": lambda value: _is_text(value, 2000) and not _CONTROL.search(value),
     "request": lambda value: _is_part(value, _PART),
-    "response": lambda value: _is_part(value, _PART | {"delivered": _is_count}),
-    "side": lambda value: value in ("asked", "answered"),
+    "response": lambda value: _is_part(value, _PART | {"delivered": is_count}),
+    "side": one_of("asked", "answered"),
     "status": lambda value: is_whole(value, 100, 599),
     "upstream": _is_upstream,
-    "usage": lambda value: isinstance(value, dict),
+    "usage": of(dict),
 }
 
 
@@ -166,11 +158,11 @@ def _is_missed(value):
 
 _EVENT = dict.fromkeys("agent protocol reason server tool version".split(), is_name) | {
     "began": is_time,
-    "calls": _is_count,
+    "calls": is_count,
     "missed": _is_missed,
-    "mode": lambda value: value in ("closed", "open"),
+    "mode": one_of("closed", "open"),
     "since": is_time,
-    "vantage": lambda value: value in _VANTAGE,
+    "vantage": one_of(*_VANTAGE),
 }
 _EVENT |= dict.fromkeys("after before configuration request_sha256".split(), is_digest_not_zero)
 _EVENTS = {

@@ -50,10 +50,6 @@ class Findings:
         found = [item for item in self.details if item["guarantee"] == guarantee and item.get("record") == record.id]
         return worst(item["status"] for item in found)
 
-    def has(self, guarantee, *rules):
-        """Whether one of the rules found something against a guarantee."""
-        return any(finding["guarantee"] == guarantee and finding["rule"] in rules for finding in self.details)
-
     def prove_time(self, record, earliest, independent, qualified):
         """Notes when a record existed."""
         proved = {"record": record.id} | _time_of(earliest)

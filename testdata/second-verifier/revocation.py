@@ -11,19 +11,9 @@ GRACE = 24 * 60 * 60
 _REMOVE_FROM_CRL = 8
 
 _REASON_CODE, _INVALIDITY_DATE, _CERTIFICATE_ISSUER = "2.5.29.21", "2.5.29.24", "2.5.29.29"
-_NUMBER, _AUTHORITY_KEY, _UTC_TIME = "2.5.29.20", "2.5.29.35", 0x17
+_NUMBER, _AUTHORITY_KEY = "2.5.29.20", "2.5.29.35"
 _DELTA, _DISTRIBUTION_POINT, _EXPIRED = "2.5.29.27", "2.5.29.28", "2.5.29.60"
-_RSA_KEY, _EC_KEY, _ED25519 = "1.2.840.113549.1.1.1", "1.2.840.10045.2.1", "1.3.101.112"
 _RSA_PSS = "1.2.840.113549.1.1.10"
-_SIGNATURES = {
-    "1.2.840.113549.1.1.11": (_RSA_KEY, "sha256"),
-    "1.2.840.113549.1.1.12": (_RSA_KEY, "sha384"),
-    "1.2.840.113549.1.1.13": (_RSA_KEY, "sha512"),
-    "1.2.840.10045.4.3.2": (_EC_KEY, "sha256"),
-    "1.2.840.10045.4.3.3": (_EC_KEY, "sha384"),
-    "1.2.840.10045.4.3.4": (_EC_KEY, "sha512"),
-    _ED25519: (_ED25519, None),
-}
 
 
 class Unknown(Exception):
@@ -49,7 +39,7 @@ class List:
         read_algorithm(self.algorithm)
         self.issuer = read_name(fields.next())
         self.begins = moment_of(fields.next())
-        until = fields.maybe(der.GENERALIZED_TIME) or fields.maybe(_UTC_TIME)
+        until = fields.maybe(der.GENERALIZED_TIME) or fields.maybe(der.UTC_TIME)
         self.until = moment_of(until) if until else None
         self._entries, self._usable, self._expired = {}, True, None
         entries = fields.maybe(der.SEQUENCE)
@@ -104,12 +94,12 @@ def is_signed(signer, algorithm, message, signature):
     name, parameters = read_algorithm(algorithm)
     if name == _RSA_PSS:
         raise keys.Unsupported("revocation lists, or certificates, that are signed with RSA-PSS")
-    kind, digest = _SIGNATURES.get(name, (None, None)) if parameters is None or parameters.tag == der.NULL else (None, None)
-    if kind is None or kind != signer.key_algorithm[0]:
+    if parameters is not None and parameters.tag != der.NULL:
         return False
-    if kind == _ED25519:
+    if name == signer.key_algorithm[0] == keys.ED25519:
         return keys.verify_ed25519(signer.spki, message, signature)
-    return keys.verify_digest(signer.spki, message, signature, digest)
+    kind, digest = keys.SIGNATURES.get(name, (None, None))
+    return kind == signer.key_algorithm[0] and keys.verify_digest(signer.spki, message, signature, digest)
 
 
 class Lists:

@@ -59,12 +59,28 @@ def is_text(value):
     return isinstance(value, str) and not is_blank(value)
 
 
+def is_true(value):
+    return value is True
+
+
+def is_filled(value):
+    return isinstance(value, str) and value != ""
+
+
+def of(kind):
+    return lambda value: isinstance(value, kind)
+
+
+def one_of(*words):
+    return lambda value: value in words
+
+
 def is_whole(value, low, high):
     return isinstance(value, float) and value.is_integer() and low <= value <= high
 
 
-def is_content(value):
-    return isinstance(value, (str, dict, list))
+def is_count(value):
+    return is_whole(value, 0, MAX_WHOLE)
 
 
 def is_list_of(value, check, most=None):
@@ -119,14 +135,14 @@ def time_text(seconds):
     return text + ("." + fraction if fraction else "") + "Z"
 
 
-def unbase64(text, least=1, most=None):
-    """Strict base64: with padding, without line breaks, unused bits zero."""
+def unbase64(text, least=1, most=None, strict=True):
+    """Base64 with padding, without line breaks; strictly, with unused bits that are zero."""
     require(isinstance(text, str), "no base64: not a string")
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as err:
         raise Refused(f"no base64: {err}") from err
-    require(base64.b64encode(data).decode() == text, "base64 is not strict")
+    require(len(text) % 4 == 0 and (not strict or base64.b64encode(data).decode() == text), "base64 is not strict")
     require(least <= len(data) and (most is None or len(data) <= most), f"{len(data)} bytes are not allowed here")
     return data
 

@@ -24,34 +24,17 @@ def prove(holds, reason):
     require(holds, reason, NoProof)
 
 
-# Points are None for the identity, or (x, y). Sums are taken in Jacobian coordinates, which need one inversion at the end.
-
-
-def _double(p):
-    x, y, z = p
-    if not y or not z:
-        return (1, 1, 0)
-    delta, gamma = z * z % P, y * y % P
-    beta, alpha = x * gamma % P, 3 * (x - delta) * (x + delta) % P
-    x3 = (alpha * alpha - 8 * beta) % P
-    return x3, (alpha * (4 * beta - x3) - 8 * gamma * gamma) % P, ((y + z) ** 2 - gamma - delta) % P
+# Points are None for the identity, or (x, y). Sums are taken in projective coordinates, which need one inversion at the end.
+_IDENTITY = (0, 1, 0)
 
 
 def _add(p, q):
-    if not p[2]:
-        return q
-    if not q[2]:
-        return p
-    z1, z2 = p[2] * p[2] % P, q[2] * q[2] % P
-    u1, u2 = p[0] * z2 % P, q[0] * z1 % P
-    s1, s2 = p[1] * q[2] * z2 % P, q[1] * p[2] * z1 % P
-    if u1 == u2:
-        return _double(p) if s1 == s2 else (1, 1, 0)
-    h, r = u2 - u1, s2 - s1
-    h2 = h * h % P
-    h3, v = h * h2 % P, u1 * h2 % P
-    x = (r * r - h3 - 2 * v) % P
-    return x, (r * (v - x) - s1 * h3) % P, h * p[2] * q[2] % P
+    """The sum of any two points, be they the same or the identity (Renes, Costello and Batina, "Complete addition formulas", 2016)."""
+    (x1, y1, z1), (x2, y2, z2) = p, q
+    xx, yy, zz = x1 * x2 % P, y1 * y2 % P, z1 * z2 % P
+    xy, xz, yz = (x1 * y2 + x2 * y1) % P, (x1 * z2 + x2 * z1) % P, (y1 * z2 + y2 * z1) % P
+    k, m, n = 3 * (xx - zz), 3 * (B * zz - xz) % P, 3 * (B * xz - xx - 3 * zz) % P
+    return (xy * (yy - m) - yz * n) % P, ((yy + m) * (yy - m) + k * n) % P, (yz * (yy + m) + xy * k) % P
 
 
 @functools.lru_cache(1024)
@@ -59,12 +42,12 @@ def _multiples(p):
     """The first 16 multiples of a point, and of its products with 2**64, 2**128 and 2**192: a sum then doubles 64 times instead of 256."""
     tables, p = [], (*p, 1)
     for _ in range(4):
-        found = [(1, 1, 0)]
+        found = [_IDENTITY]
         for _ in range(15):
             found.append(_add(found[-1], p))
         tables.append(found)
         for _ in range(64):
-            p = _double(p)
+            p = _add(p, p)
     return tables
 
 
@@ -75,17 +58,17 @@ def total(products):
     for number, p in products:
         if p is not None:
             pairs += [(number % ORDER >> 64 * i, table) for i, table in enumerate(_multiples(p))]
-    sum_ = (1, 1, 0)
+    sum_ = _IDENTITY
     for at in range(60, -1, -4):
         for _ in range(4):
-            sum_ = _double(sum_)
+            sum_ = _add(sum_, sum_)
         for number, multiples in pairs:
             sum_ = _add(sum_, multiples[number >> at & 15])
     x, y, z = sum_
     if not z:
         return None
     inverse = pow(z, -1, P)
-    return x * inverse**2 % P, y * inverse**3 % P
+    return x * inverse % P, y * inverse % P
 
 
 def point(data):

@@ -4,10 +4,11 @@ Sections "Times", "Tokens", "Stamped checkpoints" and "Qualified time" in docs/f
 """
 
 import hashlib
+from contextlib import suppress
 
 import log
 import tokens
-from canonical import Refused, require
+from canonical import Refused
 from certificates import Effort
 from shapes import moment, time_text
 
@@ -26,12 +27,6 @@ class Proof:
         self.qualified = None  # what the report says of it, or the rule by which it is not
 
 
-class Unshown(tokens.NotProved):
-    """Why a time stamp proves nothing, or is not qualified, by its rule."""
-
-    rule = property(str)
-
-
 class Clock:
     """What the reader believes of times: the authorities, and the moment of checking."""
 
@@ -40,7 +35,7 @@ class Clock:
         self.roots = [authority.root for authority in self.authorities]
 
     def accept(self, data, imprint, by):
-        """The proof by the first authority by which a token proves a time; it existed by the times of these other proofs. Raises Refused or Unshown."""
+        """The proof by the first authority by which a token proves a time; it existed by the times of these other proofs. Raises Refused or NotProved."""
         rules = []
         for authority in self.authorities or [None]:
             try:
@@ -50,13 +45,14 @@ class Clock:
                 return proof
             except tokens.NotProved as err:
                 rules.append(err.rule)
-        raise Unshown(next(rule for rule in _REASONS if rule in rules))
+        rule = next(rule for rule in _REASONS if rule in rules)
+        raise tokens.NotProved(rule, rule)
 
     def _qualified(self, token, services, by):
         """What the trusted lists say of a token."""
         try:
             return judge(token, services, min(by, key=lambda proof: proof.time, default=None), self.at)
-        except Unshown as err:
+        except tokens.NotProved as err:
             return err.rule
 
     def believes(self, authority):
@@ -161,7 +157,7 @@ _FURTHEST = ("list", "operator-name", "status", "service", "before-eidas")
 
 
 def judge(token, services, other, at):
-    """What the report says of a qualified token: None if no service is asked. Raises Unshown.
+    """What the report says of a qualified token: None if no service is asked. Raises NotProved.
 
     The services are triples of an authority, its service, and whether the token proves a time by the authority; other is the
     earliest other proof of the token's existence, or None.
@@ -193,7 +189,8 @@ def judge(token, services, other, at):
 
 
 def _unless(holds, rule):
-    require(holds, rule, Unshown)
+    if not holds:
+        raise tokens.NotProved(rule, rule)
 
 
 def _is_fresh(service, token, at):
@@ -206,32 +203,27 @@ def services_of(data, imprint, clock, by):
     """The services of all authorities whose certificate is the token signer's, or that of the CA which issued it."""
     found = []
     for authority in clock.authorities:
-        if authority.services and _direct(data, imprint, authority, clock):
-            proves = _proves(data, imprint, authority, clock, by)
-            found += [(authority, service, proves) for service in authority.services]
+        if authority.services:
+            with suppress(Refused, tokens.NotProved):
+                _direct(data, imprint, authority, clock, policies=False)
+                found += [(authority, service, _proves(data, imprint, authority, clock, by)) for service in authority.services]
     return found
 
 
-def _direct(data, imprint, authority, clock, policies=False):
-    """The token, if no certificate stands between its signer's and the authority's; otherwise None."""
+def _direct(data, imprint, authority, clock, policies):
+    """The token, if no certificate stands between its signer's and the authority's. Raises Refused or NotProved."""
     budget = Effort()
-    try:
-        with budget.part():
-            return tokens.verify(data, imprint, authority, budget, clock.roots, direct=True, policies=policies)
-    except (Refused, tokens.NotProved):
-        return None
+    with budget.part():
+        return tokens.verify(data, imprint, authority, budget, clock.roots, direct=True, policies=policies)
 
 
 def _proves(data, imprint, authority, clock, by):
     """Whether a token that is directly an authority's proves a time by it, by the authority's own clock."""
-    token = _direct(data, imprint, authority, clock, policies=True)
-    if token is None:
-        return False
     try:
-        proof = clock.shown(clock.present(Proof(token.proved_time(), authority)), by, token, direct=True)
-    except tokens.NotProved:
+        token = _direct(data, imprint, authority, clock, policies=True)
+        return clock.shown(clock.present(Proof(token.proved_time(), authority)), by, token, direct=True).clock == authority.clock
+    except (Refused, tokens.NotProved):
         return False
-    return proof.clock == authority.clock
 
 
 def of_proofs(proofs):

@@ -11,12 +11,21 @@ import files
 import keys
 import report
 from canonical import Refused, require, tried
+from sigma import ORDER
 
 _MAX_DEPTH, _MAX_VALUES, _MAX_FILE = 16, 10_000, 64 << 20
 ALGORITHMS = {-7: "ES256", -8: "Ed25519"}
-_ALG, _CRIT, _CLAIMS = 1, 2, 15
+_ALG, _CRIT, _TYPE, _KEY_ID, _CLAIMS, _CHAIN, _THUMBPRINT = 1, 2, 3, 4, 15, 33, 34
 _UNDERSTOOD = {1, 3, 4, 15, 395}
-_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+_ABOUT, _RECORD = -70001, -70002
+TYPE = "application/vnd.jurat.payload+json"
+_SHA256 = -16
+_MAX_CERTIFICATES = 16
+_SENTENCES = (
+    "The COSE signature over this payload is that of whoever exported this record, and says only that they did. Who said what is shown by the record's own "
+    "signatures, in the unprotected header parameter -70002: each was made over this payload, and is no COSE signature. A receipt of the log is about the "
+    "record's entry in the log, which is beside its proof in the parameter -70003, and not about this statement."
+)
 
 
 class Unsupported(Exception):
@@ -25,6 +34,10 @@ class Unsupported(Exception):
 
 class Wrong(Exception):
     """A signature that is not the key's."""
+
+
+class NoRecord(Exception):
+    """The record of a statement is not in it: anybody can take it out or replace it."""
 
 
 Tag = namedtuple("Tag", "number content")
@@ -89,6 +102,13 @@ class _Decoder:
         return struct.unpack({25: ">e", 26: ">f", 27: ">d"}[info], self.take(1 << (info - 24)))[0]
 
 
+def _in_der(raw):
+    """A signature of P-256 as records have it, with the smaller s."""
+    numbers = [int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")]
+    numbers[1] = min(numbers[1], ORDER - numbers[1]) if 0 < numbers[1] < ORDER else numbers[1]
+    return der.sequence(b"".join(der.sequence(number.to_bytes(number.bit_length() // 8 + 1, "big"), der.INTEGER) for number in numbers))
+
+
 def decode(data):
     decoder = _Decoder(data)
     value = decoder.value()
@@ -108,34 +128,29 @@ def _signed(header, payload):
     return b"\x84" + _head(3, 10) + b"Signature1" + _head(2, len(header)) + header + _head(2, 0) + _head(2, len(payload)) + payload
 
 
-class Sign1:
-    """An opened COSE_Sign1. Nothing in it is verified."""
+class Statement:
+    """An opened COSE_Sign1 with its claims. Nothing in it is verified."""
 
     def __init__(self, data):
+        require(len(data) <= _MAX_FILE, "too long")
         value = decode(data)
         require(isinstance(value, Tag) and value.number == 18, "no COSE_Sign1 with its tag")
         parts = value.content
         require(isinstance(parts, list) and len(parts) == 4, "no array of four")
-        self.header, self.unprotected, self.payload, self.signature = parts
-        require(isinstance(self.header, bytes) and isinstance(self.unprotected, dict), "headers that are none")
+        self.header, unprotected, self.payload, self.signature = parts
+        require(isinstance(self.header, bytes) and isinstance(unprotected, dict), "headers that are none")
         self.protected = decode(self.header) if self.header else {}
         require(isinstance(self.protected, dict), "a protected header that is no map")
-        require(self.payload is None or isinstance(self.payload, bytes), "a payload that is neither bytes nor null")
+        require(isinstance(self.payload, bytes), "a payload that is detached, or not bytes")
         require(isinstance(self.signature, bytes), "a signature that is none")
-
-    def key_id(self):
-        value = self.protected.get(4)
-        return value if isinstance(value, bytes) else b""
-
-    def claims(self):
-        """Issuer and subject."""
-        claims = self.protected.get(_CLAIMS, {})
+        claims, record = self.protected.get(_CLAIMS, {}), unprotected.get(_RECORD)
         require(isinstance(claims, dict), "claims that are no map")
-        found = [claims.get(name, "") for name in (1, 2)]
-        require(all(isinstance(text, str) for text in found), "a claim that is no text")
-        return found
+        self.issuer, self.subject = (claims.get(name, "") for name in (1, 2))
+        require(isinstance(self.issuer, str) and isinstance(self.subject, str), "a claim that is no text")
+        self.record = record if isinstance(record, bytes) else None
+        self.is_own = self.protected.get(_ABOUT) is not None
 
-    def check(self, algorithm, spki, payload):
+    def check(self, algorithm, spki):
         """Raises Wrong if the key did not sign, Unsupported if that cannot be known, Refused if the headers are none."""
         self._critical()
         require(_ALG in self.protected, "no algorithm")
@@ -144,7 +159,7 @@ class Sign1:
         require(ALGORITHMS[named] == algorithm, "another kind of key", Wrong)
         require(algorithm != "ES256" or len(self.signature) == 64, "a signature of another length", Wrong)
         signature = _in_der(self.signature) if algorithm == "ES256" else self.signature
-        require(keys.is_valid(algorithm, spki, _signed(self.header, payload), signature), "the signature is not the key's", Wrong)
+        require(keys.is_valid(algorithm, spki, _signed(self.header, self.payload), signature), "the signature is not the key's", Wrong)
 
     def _critical(self):
         if _CRIT not in self.protected:
@@ -156,46 +171,10 @@ class Sign1:
             require(name in _UNDERSTOOD, "a critical parameter that is not known", Unsupported)
 
 
-def _in_der(raw):
-    """A signature of P-256 as records have it, with the smaller s."""
-    numbers = [int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")]
-    numbers[1] = min(numbers[1], _ORDER - numbers[1]) if 0 < numbers[1] < _ORDER else numbers[1]
-    return der.sequence(b"".join(der.sequence(number.to_bytes(number.bit_length() // 8 + 1, "big"), der.INTEGER) for number in numbers))
-
-
-_CHAIN, _THUMBPRINT = 33, 34
-_ABOUT, _RECORD = -70001, -70002
-TYPE = "application/vnd.jurat.payload+json"
-_SHA256 = -16
-_MAX_CERTIFICATES = 16
-_SENTENCES = (
-    "The COSE signature over this payload is that of whoever exported this record, and says only that they did. Who said what is shown by the record's own "
-    "signatures, in the unprotected header parameter -70002: each was made over this payload, and is no COSE signature. A receipt of the log is about the "
-    "record's entry in the log, which is beside its proof in the parameter -70003, and not about this statement."
-)
-
-
-class NoRecord(Exception):
-    """The record of a statement is not in it: anybody can take it out or replace it."""
-
-
-class Statement:
-    def __init__(self, data):
-        require(len(data) <= _MAX_FILE, "too long")
-        self.message = Sign1(data)
-        protected, unprotected = self.message.protected, self.message.unprotected
-        self.payload, self.key_id = self.message.payload, self.message.key_id()
-        require(self.payload is not None, "a detached payload")
-        record = unprotected.get(_RECORD)
-        self.record = record if isinstance(record, bytes) else None
-        self.is_own = protected.get(_ABOUT) is not None
-        self.issuer, self.subject = self.message.claims()
-        self.type = protected.get(3)
-
     def certificate(self):
         """The first certificate that the protected header names, or None; whether there is one that cannot be read."""
-        value = self.message.protected.get(_CHAIN)
-        if _CHAIN not in self.message.protected:
+        value = self.protected.get(_CHAIN)
+        if _CHAIN not in self.protected:
             return None, False
         if isinstance(value, list) and 2 <= len(value) <= _MAX_CERTIFICATES:
             value = value[0]
@@ -207,7 +186,7 @@ class Statement:
         named, is_unread = self.certificate()
         if named is None:
             return "unsupported" if is_unread else None
-        thumbprint = self.message.protected.get(_THUMBPRINT)
+        thumbprint = self.protected.get(_THUMBPRINT)
         if isinstance(thumbprint, list) and len(thumbprint) == 2 and thumbprint[0] == _SHA256 and isinstance(thumbprint[1], bytes):
             if thumbprint[1] != hashlib.sha256(named.encoding).digest():
                 return "signature"
@@ -221,7 +200,7 @@ class Statement:
         for algorithm in ("ES256", "Ed25519", "RS256"):
             try:
                 keys.check_key(algorithm, named.spki)
-                self.message.check(algorithm, named.spki, self.payload)
+                self.check(algorithm, named.spki)
             except Wrong:
                 return True
             except Refused:
@@ -241,8 +220,8 @@ class Statement:
         except Refused as err:
             raise NoRecord(str(err)) from err
         require(record.id == self.subject, "another subject")
-        require(self.type == TYPE, "another content type")
-        require(self.message.protected.get(_ABOUT) == _SENTENCES, "other sentences")
+        require(self.protected.get(_TYPE) == TYPE, "another content type")
+        require(self.protected.get(_ABOUT) == _SENTENCES, "other sentences")
         return opened
 
 
@@ -259,7 +238,7 @@ def without_record(statement, trust, reason):
     key = _exporter(statement, trust)
     try:
         if key is not None:
-            statement.message.check(key.algorithm, key.spki, statement.payload)
+            statement.check(key.algorithm, key.spki)
     except Wrong:
         return damaged(trust, reason)
     except (Unsupported, Refused):
@@ -269,7 +248,7 @@ def without_record(statement, trust, reason):
 
 def _exporter(statement, trust):
     """The key of the trust file that a statement names."""
-    return next((key for key in trust.keys.values() if bytes.fromhex(key.id.removeprefix("sha256:")) == statement.key_id), None)
+    return next((key for key in trust.keys.values() if bytes.fromhex(key.id.removeprefix("sha256:")) == statement.protected.get(_KEY_ID)), None)
 
 
 def _signature_rule(statement, key):
@@ -277,7 +256,7 @@ def _signature_rule(statement, key):
     if key is None:
         return "signature" if statement.against_itself() else "unknown-key", False
     try:
-        statement.message.check(key.algorithm, key.spki, statement.payload)
+        statement.check(key.algorithm, key.spki)
     except Unsupported:
         return "unsupported", False
     except (Wrong, Refused):

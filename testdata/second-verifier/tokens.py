@@ -1,8 +1,6 @@
 """RFC 3161 time-stamp tokens: section "Tokens" of docs/format.md."""
 
-import datetime
 import hashlib
-import re
 from fractions import Fraction
 
 import der
@@ -16,29 +14,21 @@ _CONTENT_TYPE, _MESSAGE_DIGEST = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4"
 _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.12", "1.2.840.113549.1.9.16.2.47"
 _KNOWN = (_CONTENT_TYPE, _MESSAGE_DIGEST, _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2)
 DIGESTS = {"2.16.840.1.101.3.4.2.1": "sha256", "2.16.840.1.101.3.4.2.2": "sha384", "2.16.840.1.101.3.4.2.3": "sha512"}
-_EC_KEY, _RSA_KEY, _PSS = "1.2.840.10045.2.1", "1.2.840.113549.1.1.1", "1.2.840.113549.1.1.10"
 _CURVES = ("1.2.840.10045.3.1.7", "1.3.132.0.34")
-_ECDSA = {"1.2.840.10045.4.3.2": "sha256", "1.2.840.10045.4.3.3": "sha384", "1.2.840.10045.4.3.4": "sha512"}
-_RSA = {_RSA_KEY: None, "1.2.840.113549.1.1.11": "sha256", "1.2.840.113549.1.1.12": "sha384", "1.2.840.113549.1.1.13": "sha512"}
-_MGF1 = "1.2.840.113549.1.1.8"
+_PSS, _MGF1 = "1.2.840.113549.1.1.10", "1.2.840.113549.1.1.8"
 _MOCK = (
     "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c",
     "41bcd95f8c1c4871d2bedef7b0c350f808dea9548694fd60fa393168237b1a10",
 )
 MAX_BYTES = 65_536
-_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d{0,8}[1-9]))?Z\Z")
 
 
 class NotProved(Exception):
     """The token may be good, but shows this reader nothing. The rule says why."""
 
-    rule = "authority"
-
-
-class TooLong(NotProved):
-    """Looking for its certificate path takes more steps than there may be."""
-
-    rule = "effort"
+    def __init__(self, reason, rule="authority"):
+        super().__init__(reason)
+        self.rule = rule
 
 
 def unless(holds, reason):
@@ -76,7 +66,7 @@ class Token:
         self.policy = policy.oid()
         algorithm, imprint = der.fields(imprint, None, der.OCTET_STRING)
         self.imprint_algorithm, self.imprint = algorithm_name(algorithm), imprint.content
-        self.time, self.accuracy = _time(time.content), _accuracy(accuracy)
+        self.time, self.accuracy = der.moment(time), _accuracy(accuracy)
         require(name is None or name.explicit(), "no name")
         require(extensions is None or extensions.children, "extensions without a member")
         self.critical = any([_is_critical(extension) for extension in (extensions.children if extensions else [])])
@@ -177,18 +167,6 @@ def algorithm_name(node):
     return name.oid()
 
 
-def _time(text):
-    match = _TIME.match(text)
-    require(match is not None, "genTime is not what DER wants")
-    try:
-        whole = datetime.datetime(*(int(match[i]) for i in range(1, 7)), tzinfo=datetime.timezone.utc)
-    except ValueError as err:
-        raise Refused(f"genTime: {err}") from err
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    fraction = Fraction(int(match[7]), 10 ** len(match[7])) if match[7] else 0
-    return Fraction((whole - epoch) // datetime.timedelta(seconds=1)) + fraction
-
-
 def _accuracy(node):
     if node is None:
         return 0
@@ -226,7 +204,7 @@ def verify(data, imprint, authority, budget, known=(), direct=False, policies=Tr
     try:
         others = budget.candidates(certificate, others, authority.root, token.time)
     except Spent as err:
-        raise TooLong("too many steps to a certificate path") from err
+        raise NotProved("too many steps to a certificate path", "effort") from err
     unless(others is not None and _path(token, others, authority, token.time), "no certificate path to the authority's root")
     return token
 
@@ -291,15 +269,16 @@ def _signature_options(algorithm, certificate, digest):
     """The options that openssl needs, if the algorithm and key are among those accepted."""
     name, parameters = algorithm
     key, curve = certificate.key_algorithm
-    if key == _EC_KEY:
-        unless(curve in _CURVES and _ECDSA.get(name) == digest and parameters is None, "an algorithm that is not accepted")
+    is_named = keys.SIGNATURES.get(name) == (key, digest)
+    if key == keys.EC:
+        unless(curve in _CURVES and is_named and parameters is None, "an algorithm that is not accepted")
         return ()
-    unless(key == _RSA_KEY, "an algorithm that is not accepted")
+    unless(key == keys.RSA, "an algorithm that is not accepted")
     unless(2048 <= certificate.rsa_bits <= 8192, "an RSA key that is not accepted")
     unless(certificate.rsa_exponent % 2 == 1 and 3 <= certificate.rsa_exponent <= 65537, "an RSA exponent that is not accepted")
     if name == _PSS:
         return ("-sigopt", "rsa_padding_mode:pss", "-sigopt", f"rsa_mgf1_md:{digest}", "-sigopt", f"rsa_pss_saltlen:{_salt(parameters, digest)}")
-    unless(name in _RSA and _RSA[name] in (None, digest) and _is_plain(parameters), "an algorithm that is not accepted")
+    unless((name == keys.RSA or is_named) and _is_plain(parameters), "an algorithm that is not accepted")
     return ()
 
 

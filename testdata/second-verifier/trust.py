@@ -3,10 +3,11 @@
 import re
 
 import keys
+import log
 from canonical import parse, require, without_mark
 from certificates import Certificate
 from payload import ALGORITHMS
-from shapes import digest_of, digest_of_value, has, is_digest, is_digest_not_zero, is_sorted, is_whole, members, moment, unbase64
+from shapes import digest_of, digest_of_value, has, is_digest, is_digest_not_zero, is_filled, is_sorted, is_whole, members, moment, of, one_of, unbase64
 
 FORMAT = "jurat/trust/v1"
 ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator", "recorder")
@@ -14,10 +15,6 @@ _OID = re.compile(r"[0-2](\.(0|[1-9]\d*))+\Z", re.ASCII)
 
 
 _YEAR_ONE = moment("0001-01-01T00:00:00Z")
-
-
-def _is_filled(value):
-    return isinstance(value, str) and value != ""
 
 
 def _is_moment(value):
@@ -34,10 +31,6 @@ def _is_oid(value):
     return bool(first and _OID.match(value)) and (first == "2" or int(second) < 40)
 
 
-def _one_of(*words):
-    return lambda value: value in words
-
-
 def _all(check, least=0, once=False):
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(check, value)) and not (once and len(set(value)) < len(value))
 
@@ -51,28 +44,28 @@ def _is_anything(_):
     return True
 
 
-_OWNED = {"name": _is_filled, "custody": _one_of("owner", "operator")}
+_OWNED = {"name": is_filled, "custody": one_of("owner", "operator")}
 _LIST = {"sequence": lambda value: is_whole(value, 1, 2**31 - 1), "digest": is_digest_not_zero}
 # Of each object its members, and those that may be left out.
 _KEY = (
-    _OWNED | {"role": _one_of(*ROLES), "alg": _one_of(*ALGORITHMS), "key_id": is_digest, "public_key": _is_anything},
+    _OWNED | {"role": one_of(*ROLES), "alg": one_of(*ALGORITHMS), "key_id": is_digest, "public_key": _is_anything},
     _maybe(not_before=_is_moment, not_after=_is_moment, with_from=_is_moment, revoked=_is_moment, **{"with": _all(is_digest, 1, True)}),
 )
 _AUTHORITY = (
-    {"name": _is_filled, "certificate": _is_anything, "clock": _one_of("independent", "operator")},
-    _maybe(policies=_all(_is_oid), revocation=_one_of("", "crl", "none"), not_after=_is_moment, services=_all(_is_anything)),
+    {"name": is_filled, "certificate": _is_anything, "clock": one_of("independent", "operator")},
+    _maybe(policies=_all(_is_oid), revocation=one_of("", "crl", "none"), not_after=_is_moment, services=_all(_is_anything)),
 )
-_SERVICE = {"territory": _is_territory, "tsp": _all(_is_filled, 1), "status": _all(_is_anything, 1)} | dict.fromkeys(("name", "type"), _is_filled) | {
+_SERVICE = {"territory": _is_territory, "tsp": _all(is_filled, 1), "status": _all(_is_anything, 1)} | dict.fromkeys(("name", "type"), is_filled) | {
     "list": lambda value: has(value, _LIST | {"issued": _is_moment}, _maybe(next_update=_is_moment))
 }
-_STATUS = {"from": _is_moment, "status": _is_filled}, _maybe(type=lambda value: isinstance(value, str))
+_STATUS = {"from": _is_moment, "status": is_filled}, _maybe(type=of(str))
 _LISTS = (
     {"oj": _all(is_digest_not_zero, 1), "lotl": lambda value: has(value, _LIST), "issued": _is_moment},
     _maybe(territories=_all(_is_territory), granted_since=_is_moment),
 )
 _CA = (
-    _OWNED | {"certificate": _is_anything, "roles": _all(_one_of(*ROLES), 1, True)},
-    _maybe(revocation=_one_of("", "crl", "short", "none")),
+    _OWNED | {"certificate": _is_anything, "roles": _all(one_of(*ROLES), 1, True)},
+    _maybe(revocation=one_of("", "crl", "short", "none")),
 )
 
 
@@ -178,18 +171,11 @@ class Trust:
         _no_two([ca.certificate.encoding for ca in self.cas])
         self.logs = [NoteKey(item, 1, _is_log_name) for item in _list(source, "logs")]
         _no_two(_list(source, "logs"))
-        is_name = lambda name: _is_log_name(name) and not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in name)
+        is_name = lambda name: _is_log_name(name) and log.is_origin(name)
         self.witnesses = [NoteKey(item, 4, is_name) for item in _list(source, "witnesses")]
         _no_two([known.spki for known in self.witnesses + self.logs])
         self.quorum = _quorum(source, len(self.witnesses))
         self.fingerprint = digest_of_value(_normal(source))
-
-
-class NoTrust:
-    """What a reader believes who has no trust file."""
-
-    keys, authorities, cas, logs, fingerprint = {}, [], [], [], None
-    witnesses, quorum = [], 0
 
 
 def _quorum(source, witnesses):
@@ -242,3 +228,7 @@ def _normal_time(text):
     """A time without zeros at the end of its fraction, which has 9 digits at most, otherwise as it is written."""
     text = re.sub(r"\.\d+", lambda match: match[0][:10].rstrip("0").rstrip("."), text, flags=re.ASCII)
     return re.sub(r"[+-]00:00\Z", "Z", text)
+
+
+NO_TRUST = Trust(b'{"format":"jurat/trust/v1"}')  # what a reader believes who has no trust file
+NO_TRUST.fingerprint = None

@@ -149,7 +149,7 @@ def _verify(vector, folder):
     if "policy" in vector:
         return {"unsupported": "policies"}
     try:
-        trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NoTrust
+        trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NO_TRUST
         before, at = (moment(vector[name]) if name in vector else None for name in ("before", "at"))
         given = {name: (folder / vector[name]).read_bytes() for name in verification.GIVEN if name in vector}
         lists = [revocation.List((folder / name).read_bytes()) for name in vector.get("crls", [])]

@@ -34,7 +34,7 @@ from shapes import moment, require  # noqa: E402
 def main(given):
     arguments = _arguments(given)
     try:
-        trust = trusts.Trust(_read(arguments.trust)) if arguments.trust else trusts.NoTrust
+        trust = trusts.Trust(_read(arguments.trust)) if arguments.trust else trusts.NO_TRUST
         reader = _reader(arguments)
     except (OSError, Refused) as err:
         print(f"verify.py: {err}", file=sys.stderr)

@@ -16,7 +16,7 @@ _NO_REV_AVAIL, _AUTHORITY_INFO = "2.5.29.56", "1.3.6.1.5.5.7.1.1"
 _SAYS_WHERE = ("2.5.29.31", "2.5.29.46")
 _OCSP = "1.3.6.1.5.5.7.48.1"
 _SHORT = 7 * 24 * 60 * 60
-_ALGORITHMS = {"1.2.840.113549.1.1.1": "RS256", "1.2.840.10045.2.1": "ES256", "1.3.101.112": "Ed25519"}
+_ALGORITHMS = {keys.RSA: "RS256", keys.EC: "ES256", keys.ED25519: "Ed25519"}
 # The best answer of several CAs and certificates counts.
 _ORDER = (None, "revoked", "revocation", "effort", "actor", "certificate")
 _PREFIX = "urn:jurat:"
