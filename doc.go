@@ -1,7 +1,7 @@
 // Package jurat is the tour of the program. It holds no code.
 //
-// jurat puts AI agents before a jury of three, and seals everything that any agent says, the accused and the jurors alike, into signed and time-stamped
-// records that a stranger can verify offline. Packages without a path are in the rooms of internal: log, court, tap, web.
+// jurat puts AI agents before a jury, and seals what they and the jurors say into signed and time-stamped records that a stranger can verify
+// offline. Packages without a path are in the rooms of internal: log, court, tap, web.
 //
 // # An answer of an agent is recorded
 //

@@ -98,7 +98,7 @@ def parse_policy(data):
     return Need(*(source.get(name) for name in _WORDS), require_=guarantees, file=file)
 
 
-def rate(findings, answers, reader):
+def rate(findings, answers):
     """What the proof of one file rests on."""
     proved = {item["guarantee"] for item in answers if item["status"] == reports.PROVED}
     asked = {item["guarantee"] for item in answers}
@@ -106,7 +106,7 @@ def rate(findings, answers, reader):
     alone = findings.kind == "checkpoint"
     basis = {}
     if findings.log is not None and "order" in proved:
-        basis["log"] = _log(findings, reader)
+        basis["log"] = LOGS[2 * findings.witnessed + findings.compared]
     signed = "order" in proved if alone else {"content", "authentication"} <= proved
     if signed and not alone:
         by_ca = any(party[2] == "cas" for party in findings.parties)
@@ -120,11 +120,6 @@ def rate(findings, answers, reader):
     if level := _level(basis, signed, required <= proved and not refuted, alone, bool(findings.own_word)):
         basis["level"] = level
     return basis
-
-
-def _log(findings, reader):
-    compared = findings.compared and reader.checkpoint is not None
-    return LOGS[2 * findings.witnessed + compared]
 
 
 def _clock(time):

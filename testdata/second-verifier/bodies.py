@@ -108,9 +108,9 @@ _BODIES = {
 }
 
 
-def can_be_read(record):
-    """Whether a body is an object of the act's members."""
-    return record.action not in _BODIES or _BODIES[record.action](record.payload["response"])
+def unreadable(records):
+    """The acts of a trial whose bodies are no objects of the act's members."""
+    return [record for record in records if record.action in _BODIES and not _BODIES[record.action](record.payload["response"])]
 
 
 def settings_can_be(settings):
@@ -237,13 +237,10 @@ def check_operators(action, chain, body):
         require(isinstance(event, str) and event in _TRIAL_EVENTS and _TRIAL_EVENTS[event](body), "a member is not what it must be")
 
 
-def _is_chains(value):
-    return is_list_of(value, is_name) and is_sorted(value)
-
-
 _FILLED = dict.fromkeys(("by", "reason"), is_filled)
 _EXPIRY = _shape(
-    _FILLED | dict.fromkeys(("from", "to", "count"), is_count) | {"before": is_time, "places": is_digest_not_zero}, {"except": _is_chains}
+    _FILLED | dict.fromkeys(("from", "to", "count"), is_count) | {"before": is_time, "places": is_digest_not_zero},
+    {"except": lambda value: is_list_of(value, is_name) and is_sorted(value)},
 )
 _TRIAL_EVENT = {"event": _is_string, "by": is_filled, "trial": lambda value: is_name(value) and value.startswith("trial-")}
 _TRIAL_EVENTS = dict.fromkeys(("cancelled", "resumed"), _shape(_TRIAL_EVENT | _FILLED))

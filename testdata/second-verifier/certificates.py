@@ -4,6 +4,7 @@ import functools
 import hashlib
 import re
 from contextlib import contextmanager
+from itertools import islice
 
 import der
 import keys
@@ -199,20 +200,13 @@ def read_name(node):
     return node.encoding
 
 
-def _is_utf8(text):
-    try:
-        return text.decode("utf-8") is not None
-    except UnicodeDecodeError:
-        return False
-
-
 def _is_bmp(text):
     units = [int.from_bytes(text[i : i + 2], "big") for i in range(0, len(text), 2)]
     return len(text) % 2 == 0 and not any(0xD800 <= unit < 0xE000 or 0xFDD0 <= unit < 0xFDF0 or unit > 0xFFFD for unit in units)
 
 
 _IS_TEXT = {
-    0x0C: _is_utf8,
+    0x0C: lambda text: text.decode("utf-8", "ignore").encode() == text,
     0x12: re.compile(rb"[0-9 ]*\Z").match,
     0x13: re.compile(rb"[A-Za-z0-9 '()*+,./:=?&-]*\Z").match,
     0x14: lambda _: True,
@@ -351,7 +345,8 @@ class Effort:
         if not certificate.is_valid_at(time) or not root.is_valid_at(time) or not _leads(certificate, others, root):
             return None
         encodings = [item.encoding for item in (certificate, *others)]
-        self._take((root.encoding, *(hashlib.sha256(item).digest() for item in encodings)), _count(certificate, others, root))
+        steps = 0 if certificate.encoding == root.encoding else sum(1 for _ in islice(_search(certificate, others, root), _OF_RECORD + 1))
+        self._take((root.encoding, *(hashlib.sha256(item).digest() for item in encodings)), steps)
         return others
 
     def once(self, key):
@@ -365,17 +360,22 @@ class Effort:
             self._own.add(key)
 
 
+def _search(certificate, others, root):
+    """All ways by names from a certificate, the shorter ones first; those that lead to the root end with it."""
+    ways = [(certificate,)]
+    for way in ways:
+        if way[-1].issuer == root.subject:
+            yield (*way, root)
+        further = [(*way, other) for other in others if other.subject == way[-1].issuer and other not in way]
+        ways += further
+        yield from further
+
+
 def ways(certificate, others, root):
     """All ways from a certificate to a root by names; the root itself is its own way."""
     if certificate.encoding == root.encoding:
         return [(certificate,)]
-    found, open_ways = [], [(certificate,)]
-    while open_ways:
-        way = open_ways.pop(0)
-        if way[-1].issuer == root.subject:
-            found.append((*way, root))
-        open_ways += [(*way, other) for other in others if other.subject == way[-1].issuer and other not in way]
-    return found
+    return [way for way in _search(certificate, others, root) if way[-1] is root]
 
 
 def _leads(certificate, others, root):
@@ -384,17 +384,3 @@ def _leads(certificate, others, root):
     for item in reached:
         reached += [other for other in others if other.subject == item.issuer and other not in reached]
     return certificate.encoding == root.encoding or any(item.issuer == root.subject for item in reached)
-
-
-def _count(certificate, others, root):
-    """The steps, or a number above those of a record."""
-    if certificate.encoding == root.encoding:
-        return 0
-    steps, ways = 0, [(certificate,)]
-    while ways and steps <= _OF_RECORD:
-        way = ways.pop()
-        steps += way[-1].issuer == root.subject
-        further = [other for other in others if other.subject == way[-1].issuer and other not in way]
-        steps += len(further)
-        ways += [(*way, other) for other in further]
-    return steps

@@ -58,8 +58,6 @@ _SNAPSHOT = re.compile(
     rf"(?:@[0-9A-Za-z._-]+|[-:](?:latest|20[0-9]{{2}}-{_MONTH}-{_DAY}|20[0-9]{{2}}{_MONTH}{_DAY}|{_MONTH}-{_DAY}|{_MONTH}-20[0-9]{{2}}"
     rf"|{_MONTH}{_DAY}|[2-9][0-9]{_MONTH}|0[0-9]{{2}}))?"
 )
-
-
 _VENDOR = re.compile(r"[a-z-]*\.")
 _ROUTE = re.compile(r"([^:]*):[A-Za-z][^:]*|([^:]*)-v[0-9]+:[0-9]+", re.DOTALL)
 

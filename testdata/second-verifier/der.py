@@ -11,6 +11,9 @@ ENUMERATED, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0A, 0x17, 0x18, 0x30, 
 _CONSTRUCTED = 0x20
 _MAX_DEPTH = 64
 _MAX_OID = 1024  # far above those in use
+# What the content of a tag must be.
+_CONTENTS = dict.fromkeys((INTEGER, ENUMERATED), re.compile(rb"(?!\0[\0-\x7f]|\xff[\x80-\xff]).+", re.DOTALL))
+_CONTENTS |= {BOOLEAN: re.compile(rb"[\0\xff]"), NULL: re.compile(b""), OID: re.compile(rb".*[\0-\x7f]", re.DOTALL)}
 _TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\.\d{0,8}[1-9])?Z")
 
 
@@ -164,16 +167,7 @@ def _header(data, start):
 
 
 def _check_content(node):
-    content = node.content
-    if node.tag == BOOLEAN:
-        require(content in (b"\x00", b"\xff"), "DER: a boolean that is neither 00 nor FF")
-    elif node.tag in (INTEGER, ENUMERATED):
-        minimal = len(content) == 1 or len(content) > 1 and content[0] * 2 + (content[1] >> 7) not in (0, 0x1FF)
-        require(minimal, "DER: an integer longer than needed")
-    elif node.tag == NULL:
-        require(not content, "DER: a null with content")
-    elif node.tag == OID:
-        require(content and not content[-1] & 0x80, "DER: an object identifier that is cut off")
+    require(node.tag not in _CONTENTS or _CONTENTS[node.tag].fullmatch(node.content), "DER: a content that its tag cannot have")
 
 
 def require_set_order(node):

@@ -47,7 +47,8 @@ _REQUEST = (
     (
         "file",
         "messages[].content[].file.file_id messages[].content[].file_id messages[].content[].source.file_id messages[].content[].content[].source.file_id "
-        "input[].content[].file_id input[].output[].file_id tools[].container.file_ids[] contents[].parts[].fileData.fileUri contents[].parts[].file_data.file_uri",
+        "input[].content[].file_id input[].output[].file_id tools[].container.file_ids[] contents[].parts[].fileData.fileUri "
+        "contents[].parts[].file_data.file_uri",
     ),
     (
         "url",
@@ -65,7 +66,8 @@ _REQUEST = (
 _ANSWER = (
     (
         "search",
-        "candidates[].groundingMetadata.webSearchQueries[] candidates[].groundingMetadata.imageSearchQueries[] candidates[].groundingMetadata.retrievalQueries[]",
+        "candidates[].groundingMetadata.webSearchQueries[] candidates[].groundingMetadata.imageSearchQueries[] "
+        "candidates[].groundingMetadata.retrievalQueries[]",
     ),
     (
         "url",
@@ -74,10 +76,15 @@ _ANSWER = (
         "candidates[].groundingMetadata.groundingChunks[].web.uri candidates[].groundingMetadata.groundingChunks[].retrievedContext.uri "
         "candidates[].urlContextMetadata.urlMetadata[].retrievedUrl",
     ),
-    ("file", "output[].content[].annotations[].file_id response.output[].content[].annotations[].file_id choices[].message.annotations[].file_citation.file_id"),
+    (
+        "file",
+        "output[].content[].annotations[].file_id response.output[].content[].annotations[].file_id "
+        "choices[].message.annotations[].file_citation.file_id",
+    ),
 )
 _OF_CLIENTS = ("", "function", "custom", "tool_use", "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call")
-_COUNTS = {"prompt": "input_tokens", "completion": "output_tokens", "total": "total_tokens", "prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+_COUNTS = {"prompt": "input_tokens", "completion": "output_tokens", "total": "total_tokens"}
+_COUNTS |= {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 
 # What a record says in clear.
 _LONGEST, NESTED = 128, 8

@@ -51,7 +51,7 @@ class Record:
 
     id = property(lambda self: self.payload["record_id"])
     action = property(lambda self: self.payload["action_type"])
-    role = property(lambda self: payloads.role_of(self.payload))
+    role = property(lambda self: payloads.ACTS[self.action].role)
     actor = property(lambda self: self.payload["reviewer_id" if self.action == "human_review" else "agent_id"])
     is_trial_act = property(lambda self: self.role in payloads.TRIAL_ROLES)
 

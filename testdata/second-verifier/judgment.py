@@ -1,5 +1,6 @@
 """Consensus, methods and texts of a trial: sections "Consensus check", "Judgment" and "Texts" of docs/format.md."""
 
+from collections import namedtuple
 from decimal import Decimal
 from fractions import Fraction
 
@@ -56,13 +57,8 @@ def is_valid_vote(evaluation):
     return evaluation is not None and not evaluation["fallback"]
 
 
-class Votes:
-    """The votes at one moment: the standing evaluations by juror, in the order of seats, and who abstains."""
-
-    def __init__(self, settings, standing, abstains):
-        jurors = [seat["jurorId"] for seat in settings["seats"]]
-        self.standing = {juror: standing[juror] for juror in jurors if juror in standing}
-        self.abstains = set(abstains)
+# The votes at one moment: the standing evaluations by juror, in the order of seats, and who abstains.
+Votes = namedtuple("Votes", "standing abstains")
 
 
 def counts_before(settings):

@@ -3,9 +3,12 @@
 import log
 import tags
 from canonical import Refused, form, parse, require, without_mark
-from shapes import MAX_WHOLE, has, is_digest_not_zero, is_list_of, is_whole, members, unbase64
+from shapes import MAX_WHOLE, has, is_count, is_digest_not_zero, is_list_of, is_whole, one_of, unbase64
 
-_CONSISTENCY = "jurat/consistency/v1"
+_CONSISTENCY = {"format": one_of("jurat/consistency/v1"), "from": is_count, "to": is_count} | {
+    "origin": lambda value: isinstance(value, str) and log.is_origin(value),
+    "proof": lambda value: isinstance(value, list) and len(value) <= 64,
+}
 _MAX_ENTRY = 175_828
 
 
@@ -22,12 +25,8 @@ class Consistency:
     """A consistency file. Raises Refused for what is none."""
 
     def __init__(self, data):
-        value = members(parse(without_mark(data), bounded=False), ("format", "from", "origin", "proof", "to"))
-        require(value["format"] == _CONSISTENCY, "no consistency file")
-        require(is_whole(value["from"], 0, MAX_WHOLE), "from is not what it must be")
-        require(is_whole(value["to"], value["from"], MAX_WHOLE), "to is not what it must be")
-        require(isinstance(value["origin"], str) and log.is_origin(value["origin"]), "no origin")
-        require(isinstance(value["proof"], list) and len(value["proof"]) <= 64, "no proof")
+        value = parse(without_mark(data), bounded=False)
+        require(has(value, _CONSISTENCY) and value["from"] <= value["to"], "no consistency file")
         self.origin, self.sizes = value["origin"], (int(value["from"]), int(value["to"]))
         self.proof = [unbase64(node, 32, 32) for node in value["proof"]]
         require(not self.proof or 0 < self.sizes[0] < self.sizes[1], "a proof where none is needed")
@@ -62,7 +61,7 @@ def check(opened, own, reader, trust, findings):
         if reader.entries is not None:
             _check_entries(opened, own, known, reader.entries, guarantee, findings)
         chained = any("chain_id" in record.payload for record in opened.records)
-        findings.compared = True
+        findings.compared = reader.checkpoint is not None
         if opened.kind == "bundle" and (reader.entries is None or known.size < own.size or not chained):
             findings.doubt("completeness", "tail")
     except Ended:
@@ -109,7 +108,8 @@ def _check_history(own, known, reader, guarantee, findings):
 def _check_entries(opened, own, known, data, guarantee, findings):
     """Goes through all entries: they have the roots that they must, and no more of the file's chains than the file."""
     try:
-        lines = _lines(data)
+        require(not data or data.endswith(b"\n"), "an entry without a line feed")
+        lines = [line.removesuffix(b"\r") for line in without_mark(data).split(b"\n")[:-1]]
         entries, leaves = list(map(_entry, lines)), list(map(log.leaf_hash, lines))
         require(len(leaves) == known.size and _root(leaves) == known.root, "not the entries of the checkpoint")
     except Refused as err:
@@ -117,18 +117,13 @@ def _check_entries(opened, own, known, data, guarantee, findings):
         raise Ended from err
     if known.size >= own.size and _root(leaves[: own.size]) != own.root:
         _fork(guarantee, findings)
-    if not tags.Counts(entries).check(opened.records, guarantee, findings):
+    if not tags.are_counted(entries, opened.records, guarantee, findings):
         raise Ended
     if opened.kind != "record":
         _check_chains(opened.records, entries, findings)
         _check_cases(opened.records, entries, findings)
         if any(item["guarantee"] == "completeness" and item["rule"] in ("count", "cut") for item in findings.details):
             raise Ended
-
-
-def _lines(data):
-    require(not data or data.endswith(b"\n"), "an entry without a line feed")
-    return [line.removesuffix(b"\r") for line in without_mark(data).split(b"\n")[:-1]]
 
 
 _ENTRY = {"payload": is_digest_not_zero, "signatures": lambda value: is_list_of(value, lambda _: True, 16)}

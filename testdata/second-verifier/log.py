@@ -48,14 +48,9 @@ def node_hash(left, right):
 
 
 def is_included(record, checkpoint):
-    """Whether the record's proof leads to the checkpoint's root."""
-    root = root_of(leaf_hash(entry(record)), int(record.log["index"]), checkpoint.size, record.log["proof"])
-    return root == checkpoint.root
-
-
-def root_of(found, index, size, path):
-    """The root to which a proof of inclusion leads (RFC 9162, section 2.1.3.2); None: it has another length."""
-    return _climb(index, size - 1, found, path)[1] if index < size else None
+    """Whether the record's proof leads to the checkpoint's root (RFC 9162, section 2.1.3.2)."""
+    index, last = int(record.log["index"]), checkpoint.size - 1
+    return index <= last and _climb(index, last, leaf_hash(entry(record)), record.log["proof"])[1] == checkpoint.root
 
 
 def _climb(index, last, start, path):

@@ -18,7 +18,7 @@ _KIND = re.compile("integer|date|time|text|decimal:[1-9]")
 
 
 class Act:
-    """A row of the table of action types."""
+    """A row of the table of action types; the role is that whose keys sign."""
 
     def __init__(self, role, required, optional="", apart=""):
         self.role, self.required, self.optional, self.apart = role, set(required.split()), set(optional.split()), set(apart.split())
@@ -71,11 +71,6 @@ _ALWAYS = {"schema", "record_id", "action_type", "signers"}
 _EVERYWHERE = set("chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata sealed_apart provable".split())
 
 
-def role_of(payload):
-    """The role whose keys sign such an act."""
-    return ACTS[payload["action_type"]].role
-
-
 def check(payload):
     """Refuses what is no payload."""
     require(isinstance(payload, dict), "the payload is no object")
@@ -103,8 +98,7 @@ def _check_beyond_members(payload, act, apart):
         require(("side" in payload["observed"]) == (payload["action_type"] == "observed_message"), "the side does not fit the act")
     an_object = act.role in TRIAL_ROLES + ("operator",) or payload["action_type"] == "recorder_event"
     require(not an_object or "/response" in apart or isinstance(payload["response"], dict), "response must be an object")
-    is_array = "/tools_used" in apart or isinstance(payload.get("tools_used", []), list)
-    require(is_array, "tools_used must be an array")
+    require("/tools_used" in apart or isinstance(payload.get("tools_used", []), list), "tools_used must be an array")
 
 
 def _check_apart(payload, act):

@@ -71,16 +71,18 @@ def verify(statement, commitment, proof):
     check(statement)
     digest = hashlib.sha256(canonical.form(statement)).hexdigest()
     tag = b"JURAT-PROPERTY-V01-CMPT-with-sigma-proofs_Shake128_P256/" + digest.encode()
-    size = sigma.POINT * _further(statement)
+    is_range = "set" not in statement
+    low, high = _bounds(statement) if is_range else (None, None)
+    size = sigma.POINT * (len(_bases(high - low)) if is_range else len(statement["set"]) - 1)
     prove(len(proof) >= size, "too short")
     points = iter([sigma.point(proof[i : i + sigma.POINT]) for i in range(0, size, sigma.POINT)])
     relation = sigma.Relation()
     h = relation.point(H)
     c = relation.point(commitment)
-    if statement["form"] in ("in", "not_in"):
-        _set(relation, statement, c, h, points)
+    if is_range:
+        _range(relation, c, low, high, h, points)
     else:
-        _range(relation, c, *_bounds(statement), h, points)
+        _set(relation, statement, c, h, points)
     relation.verify(tag, proof[size:])
 
 
@@ -127,13 +129,6 @@ def _bounds(s):
 def _bases(width):
     n = width.bit_length()
     return [2**i for i in range(n - 1)] + [width - (2 ** (n - 1) - 1)]
-
-
-def _further(s):
-    if s["form"] in ("in", "not_in"):
-        return len(s["set"]) - 1
-    lo, hi = _bounds(s)
-    return len(_bases(hi - lo))
 
 
 def _range(relation, c, lo, hi, h, points):

@@ -42,15 +42,11 @@ def _is_part(value, optional):
     return value.get("delivered", 0) <= value["bytes"]
 
 
-def _is_upstream(value):
-    tls = {"not_after": is_time, "spki_sha256": is_digest_not_zero}
-    return has(value, {"origin": is_name}, {"tls": lambda member: has(member, tls)})
-
-
 def _is_text(value, most):
     return isinstance(value, str) and 1 <= len(value.encode()) <= most
 
 
+_TLS = {"not_after": is_time, "spki_sha256": is_digest_not_zero}
 _REQUIRED = {
     "agent": is_name,
     "began": is_time,
@@ -72,7 +68,7 @@ _OPTIONAL = dict.fromkeys("credential finish method provider_request_id retry_of
     "response": lambda value: _is_part(value, _PART | {"delivered": is_count}),
     "side": one_of("asked", "answered"),
     "status": lambda value: is_whole(value, 100, 599),
-    "upstream": _is_upstream,
+    "upstream": lambda value: has(value, {"origin": is_name}, {"tls": lambda tls: has(tls, _TLS)}),
     "usage": of(dict),
 }
 
@@ -298,7 +294,8 @@ def _rule(record, bodies, window):
     if "digest" in rules:
         return "digest"
     known = {"request", "response"} & set(observed) and facts.known(observed["protocol"]) and not set(rules) & {"missing", "withheld", "unsealed"}
-    if known and _differs(record, _found(record, bodies)):
+    found = _found(record, bodies) if known else {}
+    if known and any(name not in found or form(value) != form(found[name]) for name, value in _stated(record).items()):
         return "refuted"
     if observed["fidelity"] != "bytes":
         return "second-hand"
@@ -328,8 +325,3 @@ def _found(record, bodies):
     observed = record.payload["observed"]
     request, response = (b"" if body.part is None or "decoded" in body.part else body.body or b"" for body in bodies)
     return facts.find(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response)
-
-
-def _differs(record, found):
-    """Whether the record states a fact that its bytes do not say."""
-    return any(name not in found or form(value) != form(found[name]) for name, value in _stated(record).items())

@@ -75,16 +75,15 @@ class Findings:
             counting = {guarantee for guarantee in self.asked if need.counts(self.kind, guarantee, guarantee in counting)}
         return worst(answer["status"] for answer in answers if answer["guarantee"] in counting | set(expressly))
 
-    def report(self, trust, reader=None, rate=None):
+    def report(self, trust, need=None, expressly=(), rate=None):
         """The report. rate says what the proof rests on; without it nothing is said of that, as of several files together."""
         answers = [self.answer(guarantee) for guarantee in GUARANTEES if guarantee in self.asked]
-        need = reader and reader.need
-        outcome = self.outcome(answers, need, reader.expressly(self.kind) if reader else ())
+        outcome = self.outcome(answers, need, expressly)
         report = _report(self.kind, self.records, trust, outcome, answers, self.details, self.times)
         if need and (stated := need.stated()):
             report["demanded"] = stated
         if rate:
-            report["basis"] = rate(self, answers, reader)
+            report["basis"] = rate(self, answers)
             if unmet := need.unmet(self.kind, report["basis"]) if need else []:
                 report["basis"]["unmet"] = unmet
                 report["outcome"] = worst([report["outcome"], NOT_PROVED])

@@ -141,17 +141,10 @@ class Relation:
             commitment = total((*products, *((-challenge * factor, self.points[p]) for factor, p in image)))
             prove(commitment is not None, "a commitment is the identity")
             data += written(commitment)
-        wide = hashlib.shake_128(_block(session(tag)) + data).digest(48)
+        session = hashlib.shake_128(b"irtf-cfrg-fiat-shamir/session-id".ljust(RATE, b"\0") + tag).digest(32)
+        wide = hashlib.shake_128(session.ljust(RATE, b"\0") + data).digest(48)
         prove(int.from_bytes(wide, "little") % ORDER == challenge, "the challenge is another")
 
 
 def _number(n):
     return n.to_bytes(4, "little")
-
-
-def _block(identifier):
-    return identifier.ljust(RATE, b"\0")
-
-
-def session(tag):
-    return hashlib.shake_128(_block(b"irtf-cfrg-fiat-shamir/session-id") + tag).digest(32)

@@ -39,7 +39,9 @@ class _Followed:
         self._number(record, place, "actor_seq", actor_tag(record))
         if "subject_seq" in record.log:
             self._number(record, place, "subject_seq", record.log["subject"])
-        self._subject(record)
+        known, wanted = self._judges(record)
+        if known and wanted != record.log.get("subject"):
+            self.findings.refute("order", "subject", record)
 
     def _number(self, record, place, name, tag):
         """The log counts each place at most once."""
@@ -48,11 +50,6 @@ class _Followed:
         if not number < now <= number + place - before:
             self.findings.refute("order", "count", record)
         self.last[name, tag] = (place, now)
-
-    def _subject(self, record):
-        known, wanted = self._judges(record)
-        if known and wanted != record.log.get("subject"):
-            self.findings.refute("order", "subject", record)
 
     def _judges(self, record):
         """Whether the file shows whom a record judges, and the tag."""
@@ -126,30 +123,18 @@ def _text(value):
     return value if isinstance(value, str) else ""
 
 
-class Counts:
-    """The entries of a log, by the tags of actors and subjects."""
-
-    def __init__(self, entries):
-        self.by_tag, self.wrong, counted = {}, False, False
-        for entry in entries:
-            for name in ("actor", "subject"):
-                if name in entry:
-                    self.by_tag.setdefault((name, entry[name]), []).append(int(entry[name + "_seq"]))
-            self.wrong |= counted and "actor" not in entry
-            counted |= "actor" in entry
-
-    def check(self, records, guarantee, findings):
-        """Refutes what is counted falsely; whether nothing is."""
-        right = not self.wrong
-        if self.wrong:
-            findings.refute(guarantee, "count")
-        for record in records:
-            tags = [("actor", actor_tag(record))]
-            if record.log and "subject" in record.log:
-                tags.append(("subject", record.log["subject"]))
-            for tag in tags:
-                numbers = self.by_tag.pop(tag, [])
-                if numbers != list(range(1, len(numbers) + 1)):
-                    findings.refute(guarantee, "count", record)
-                    right = False
-        return right
+def are_counted(entries, records, guarantee, findings):
+    """Whether the entries of a log count its actors and subjects as they must; refutes what is counted falsely."""
+    by_tag, right = {}, not any("actor" in before and "actor" not in entry for before, entry in zip(entries, entries[1:]))
+    for entry in entries:
+        for name in {"actor", "subject"} & set(entry):
+            by_tag.setdefault((name, entry[name]), []).append(int(entry[name + "_seq"]))
+    if not right:
+        findings.refute(guarantee, "count")
+    for record in records:
+        for tag in [("actor", actor_tag(record)), ("subject", (record.log or {}).get("subject"))]:
+            numbers = by_tag.pop(tag, [])
+            if numbers != list(range(1, len(numbers) + 1)):
+                findings.refute(guarantee, "count", record)
+                right = False
+    return right

@@ -12,16 +12,6 @@ import tags
 _ASKED = ("content", "authentication", "order", "chain", "human_review", "given_on")
 
 
-class _Reader:
-    """What a reader demands of files together; of all else each file has its own answer."""
-
-    def __init__(self, need):
-        self.need = need and assurance.Need(need.level, require_=[guarantee for guarantee in need.require if guarantee in _ASKED])
-
-    def expressly(self, _):
-        return ()
-
-
 class Together:
     """Gathers files against whose order nothing was found, for each log by itself."""
 
@@ -33,17 +23,20 @@ class Together:
             self._logs.setdefault(findings.log.origin, []).append((opened, findings))
 
     def reports(self, trust, need=None):
-        """A report for each log of which there are several files that say something of each other."""
+        """A report for each log of which there are several files that say something of each other; of all else each file has its own answer."""
+        need = need and assurance.Need(need.level, require_=[guarantee for guarantee in need.require if guarantee in _ASKED])
         for origin in sorted(self._logs):
             if len(self._logs[origin]) > 1 and (found := _judge(self._logs[origin])):
-                yield found.report(trust, _Reader(need))
+                yield found.report(trust, need)
 
 
 def _judge(given):
     findings = report.Findings("files", ("content", "authentication", "order"))
     findings.log = max((each.log for _, each in given), key=lambda log: log.size)
     by_place = {}
-    _check_roots(given, findings)
+    sizes = Counter(size for size, _ in {(each.log.size, each.log.root) for _, each in given})
+    for _ in filter(lambda roots: roots > 1, sizes.values()):
+        findings.refute("order", "fork")
     for opened, each in given:
         for record in opened.records:
             _add(record, by_place, findings)
@@ -59,12 +52,6 @@ def _judge(given):
     reviews.check(together, findings)
     chains.check(together, findings)
     return findings
-
-
-def _check_roots(given, findings):
-    sizes = Counter(size for size, _ in {(each.log.size, each.log.root) for _, each in given})
-    for _ in filter(lambda roots: roots > 1, sizes.values()):
-        findings.refute("order", "fork")
 
 
 def _carry_over(found, records, findings):

@@ -22,11 +22,7 @@ _CLERKS = ("phase_opening", "absence", "consensus_check", "final_judgment", "tri
 
 
 class Broken(Exception):
-    """An act is not what it must be."""
-
-    def __init__(self, rule, reason):
-        super().__init__(reason)
-        self.rule = rule
+    """An act is not what it must be: the rule, and why."""
 
 
 def must(holds, rule, reason):
@@ -53,14 +49,9 @@ def _doubt_the_rest(rule, findings):
     findings.doubt([guarantee for guarantee in report.TRIAL if not findings.against(guarantee)], rule)
 
 
-def unreadable(records):
-    """The acts whose bodies cannot be read."""
-    return [record for record in records if record.is_trial_act and not bodies.can_be_read(record)]
-
-
 def _check_bodies(acts, findings):
     """Step 1: whether every body can be read."""
-    unread = unreadable(acts)
+    unread = bodies.unreadable(acts)
     for act in unread:
         findings.refute("completeness", "body", act)
     if unread:
@@ -108,8 +99,9 @@ def _check_course(acts, findings):
         try:
             course.take(act)
         except Broken as broken:
-            findings.refute(_GUARANTEE[broken.rule], broken.rule, act, str(broken))
-            _doubt_the_rest(broken.rule, findings)
+            rule, reason = broken.args
+            findings.refute(_GUARANTEE[rule], rule, act, reason)
+            _doubt_the_rest(rule, findings)
             return
     if not course.closed:
         _doubt_the_rest("closing", findings)
@@ -141,9 +133,7 @@ class Course:
     """A trial as far as it has come."""
 
     def __init__(self, submission):
-        self._case = submission.get("case")
-        self._seen, self._positions = set(), {}
-        self._submission = self._settings = None
+        self._submission, self._settings, self._positions = submission, None, {}
         self._sessions, self._standing, self._abstains = [], {}, set()
         self._before = None
         self._last_check = self._judgment = None
@@ -152,9 +142,9 @@ class Course:
     def take(self, act):
         """Takes the next act. Raises Broken if it is not what it must be."""
         must(not self.closed, "sequence", "an act after the closing")
-        must(act.digest not in self._seen, "sequence", "a record that comes twice")
-        if self._submission is None:
-            self._take_submission(act)
+        must(act.digest not in self._positions, "sequence", "a record that comes twice")
+        if act is self._submission:
+            must(act.get("chain_position") == 1, "position", "another position than 1")
         elif self._judgment is not None:
             self._take_closing(act)
         elif not self._sessions or self._last_check is not None and self._last_check[1] is self._sessions[-1]:
@@ -163,7 +153,6 @@ class Course:
             self._take_answer(act)
         else:
             self._take_outcome(act)
-        self._seen.add(act.digest)
         self._positions[act.digest] = act.get("chain_position")
 
     def _check_links(self, act, previous, saw):
@@ -174,11 +163,6 @@ class Course:
         highest = max(self._positions[digest] for digest in [previous.digest, *seen])
         must(act.get("chain_position") == highest + 1, "position", "another position")
 
-    def _take_submission(self, act):
-        must(act.action == "submission", "sequence", "no submission")
-        must(act.get("chain_position") == 1, "position", "another position than 1")
-        self._submission = act
-
     def _take_opening(self, act):
         must(act.action == "phase_opening", "sequence", "no opening")
         body = act.payload["response"]
@@ -187,10 +171,7 @@ class Course:
         if self._settings is None:
             must(bodies.settings_can_be(body["settings"]), "settings", "settings that cannot be")
             self._settings = body["settings"]
-        if phase == "initial":
-            self._check_links(act, self._submission, [self._submission])
-        else:
-            self._check_links(act, self._last_check[0], [])
+        self._check_links(act, *((self._submission, [self._submission]) if phase == "initial" else (self._last_check[0], [])))
         requests = [{"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)} for seat in self._asked(phase)]
         must(form(body["requests"]) == form(requests), "request", "other requests")
         must(body["rules"] == RULES, "settings", "unknown rules")
@@ -200,7 +181,8 @@ class Course:
             self._before = self._votes()
 
     def _votes(self):
-        return judgment.Votes(self._settings, self._standing, self._abstains)
+        jurors = [seat["jurorId"] for seat in self._settings["seats"]]
+        return judgment.Votes({juror: self._standing[juror] for juror in jurors if juror in self._standing}, set(self._abstains))
 
     def _next_session(self):
         if self._last_check is None:
@@ -252,7 +234,7 @@ class Course:
         extra = {name: self._settings[name] for name in ("shortening",) if name in self._settings}
         extra |= {"tables": True} if self._wants_tables(seat, phase) else {}
         saw = [record.digest for record in self._seen_by_answers(phase)]
-        asked = {"evidence": self._case, "format": REQUEST, "phase": phase, "roundNumber": round_number, "rubric": self._settings["rubric"]}
+        asked = {"evidence": self._submission.get("case"), "format": REQUEST, "phase": phase, "roundNumber": round_number, "rubric": self._settings["rubric"]}
         return digest_of_value(extra | asked | {"saw": saw, "seat": seat})
 
     def _wants_tables(self, seat, phase):
@@ -289,12 +271,8 @@ class Course:
         self._check_links(act, session.opening, [] if act.action == "absence" else session.saw)
         if act.action != "absence":
             must(act.get("request_digest") == session.requests[juror], "request", "another request")
-        updated = {
-            "absence": self._absence,
-            "evaluation": self._evaluation,
-            "statement": self._statement,
-            "judge_opinion": lambda *_: None,
-        }[act.action](body, seat, session)
+        take = {"absence": self._absence, "evaluation": self._evaluation, "statement": self._statement}.get(act.action)
+        updated = take and take(body, seat, session)
         session.answers[juror] = act
         if session.phase == "repetition" and updated is not None and updated["position"] != self._standing[juror]["position"]:
             del self._standing[juror]
@@ -401,7 +379,7 @@ class Course:
     def _take_closing(self, act):
         must(act.action == "trial_closing", "sequence", "no closing")
         self._check_links(act, self._judgment, [])
-        must(act.payload["response"]["acts"] == len(self._seen) + 1, "completion", "another number of acts")
+        must(act.payload["response"]["acts"] == len(self._positions) + 1, "completion", "another number of acts")
         self.closed = True
 
 
@@ -418,18 +396,14 @@ def check_quotations(acts, findings):
     known, searched = {}, 0
     for act in acts:
         for message, quote in _quotations(act):
-            if (message, quote) in known:
-                stands = known[message, quote]
-            elif message > len(messages):
-                stands = False
-            else:
-                canonical, texts = messages[message - 1]
+            if (message, quote) not in known:
+                canonical, texts = messages[message - 1] if message <= len(messages) else ("", [])
                 searched += len(canonical.encode())
                 if searched > BOUND:
                     findings.doubt("verdict", "quotation")
                     return
-                stands = known[message, quote] = all(any(line in text for text in [canonical, *texts]) for line in quote.split("\n"))
-            if not stands:
+                known[message, quote] = all(any(line in text for text in [canonical, *texts]) for line in quote.split("\n"))
+            if not known[message, quote]:
                 findings.refute("verdict", "quotation", act)
                 return
 

@@ -40,10 +40,7 @@ def _maybe(**checks):
     return {name: lambda value, check=check: value is None or check(value) for name, check in checks.items()}
 
 
-def _is_anything(_):
-    return True
-
-
+_is_anything = of(object)
 _OWNED = {"name": is_filled, "custody": one_of("owner", "operator")}
 _LIST = {"sequence": lambda value: is_whole(value, 1, 2**31 - 1), "digest": is_digest_not_zero}
 # Of each object its members, and those that may be left out.
@@ -174,14 +171,10 @@ class Trust:
         is_name = lambda name: _is_log_name(name) and log.is_origin(name)
         self.witnesses = [NoteKey(item, 4, is_name) for item in _list(source, "witnesses")]
         _no_two([known.spki for known in self.witnesses + self.logs])
-        self.quorum = _quorum(source, len(self.witnesses))
+        quorum = source.get("quorum") or 0.0
+        require(is_whole(quorum, 1 if self.witnesses else 0, len(self.witnesses)), "quorum is not what it must be")
+        self.quorum = int(quorum)
         self.fingerprint = digest_of_value(_normal(source))
-
-
-def _quorum(source, witnesses):
-    quorum = source.get("quorum") or 0.0
-    require(is_whole(quorum, 1 if witnesses else 0, witnesses), "quorum is not what it must be")
-    return int(quorum)
 
 
 def _no_two(items):
@@ -203,14 +196,8 @@ _TIMES = ("not_before", "not_after", "with_from", "revoked", "from", "issued", "
 
 def _normal(source):
     """The content of which the fingerprint is the digest."""
-    cas = [_normal_item(item) for item in _list(source, "cas")]
-    later = {"cas": cas, "witnesses": _list(source, "witnesses"), "quorum": source.get("quorum"), "lists": _normal_item(source.get("lists") or {})}
-    return {name: value for name, value in later.items() if value} | {
-        "format": FORMAT,
-        "keys": [_normal_item(item) for item in _list(source, "keys")],
-        "authorities": [_normal_item(item) for item in _list(source, "authorities")],
-        "logs": _list(source, "logs"),
-    }
+    first = {name: _normal_member(_list(source, name)) for name in ("keys", "authorities", "logs")}
+    return first | _normal_item({name: value for name, value in source.items() if name not in first and value})
 
 
 def _normal_item(item):

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import assurance
+import bodies
 import chains
 import configuration
 import files
@@ -140,7 +141,7 @@ def _verify_opened(opened, trust, reader, statement=None):
         _check_mutual(opened, findings)
     reader.together.take(opened, findings)
     came_to = trials.outcome(opened.records, findings)
-    found = findings.report(trust, reader, assurance.rate) | ({"trial_outcome": came_to} if came_to else {})
+    found = _report(findings, trust, reader) | ({"trial_outcome": came_to} if came_to else {})
     return _mended(opened.mended, found)
 
 
@@ -156,9 +157,13 @@ def _check_mutual(opened, findings):
         trials.check(opened.records, findings)
     elif opened.kind == "trial":  # a record file with one act of a trial shows nothing of the trial
         findings.doubt(report.TRIAL, "one-act")
-    configuration.check(opened.records, trials.unreadable(opened.records), findings)
+    configuration.check(opened.records, bodies.unreadable(opened.records), findings)
     chains.check(opened, findings)
     reviews.check(opened, findings)
+
+
+def _report(findings, trust, reader):
+    return findings.report(trust, reader.need, reader.expressly(findings.kind), assurance.rate)
 
 
 def _mended(mended, found):
@@ -173,7 +178,7 @@ def _verify_checkpoint(note, trust, reader):
     findings = report.Findings(opened.kind, ("order",))
     _check_order(opened, trust, reader.at, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
-    return findings.report(trust, reader, assurance.rate)
+    return _report(findings, trust, reader)
 
 
 def _check_record(record, trust, before, times, judge, findings):

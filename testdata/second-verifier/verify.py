@@ -17,6 +17,7 @@ import io
 import json
 import sys
 import traceback
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 
@@ -34,7 +35,7 @@ from shapes import moment, require  # noqa: E402
 def main(given):
     arguments = _arguments(given)
     try:
-        trust = trusts.Trust(_read(arguments.trust)) if arguments.trust else trusts.NO_TRUST
+        trust = trusts.Trust(Path(arguments.trust).read_bytes()) if arguments.trust else trusts.NO_TRUST
         reader = _reader(arguments)
     except (OSError, Refused) as err:
         print(f"verify.py: {err}", file=sys.stderr)
@@ -88,20 +89,15 @@ def _moment(text):
     return time
 
 
-def _read(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def _reader(given):
     require(not (given.policy and given.require), "this verifier takes --policy or --require, and not both")
-    need = assurance.parse_policy(_read(given.policy)) if given.policy else assurance.parse_need(given.require)
-    known = {name: _read(path) for name in verification.GIVEN if (path := getattr(given, name))}
+    need = assurance.parse_policy(Path(given.policy).read_bytes()) if given.policy else assurance.parse_need(given.require)
+    known = {name: Path(path).read_bytes() for name in verification.GIVEN if (path := getattr(given, name))}
     return verification.Reader(given.before, given.at, [_list(path) for path in given.crl], given.grace, need, **known)
 
 
 def _list(path):
-    data = _read(path)
+    data = Path(path).read_bytes()
     if not data.startswith(b"\x30"):
         data = base64.b64decode(b"".join(line for line in data.splitlines() if not line.startswith(b"-----")))
     return revocation.List(data)
@@ -110,7 +106,7 @@ def _list(path):
 def _verify(path, trust, reader):
     """Prints the report and gives it, or None if there is nothing to report on."""
     try:
-        report = verification.verify(_read(path), trust, reader)
+        report = verification.verify(Path(path).read_bytes(), trust, reader)
     except (OSError, files.NoFile, keys.Unsupported) as err:
         print(f"verify.py: {path}: {err}", file=sys.stderr)
         return None
