@@ -53,7 +53,7 @@ func SignApart(payload []byte, apart Apart, signers ...evidence.Signer) (r *evid
 	draft, sealing, err := begin(payload)
 	if err == nil {
 		sealing.Signers = signers
-		r, err = draft.SealingApart(apart.Pointers...).SealingProvable(apart.Provable).Seal(sealing)
+		r, err = draft.SealingApart(apart.Provable, apart.Pointers...).Seal(sealing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("signing payload: %w", err)

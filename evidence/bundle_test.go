@@ -24,7 +24,7 @@ func testBundle(t testing.TB) *Bundle {
 	for i := range 3 {
 		draft := must.Get(ParseDraft([]byte(richPayload)))(t)
 		id := fmt.Sprintf("019c14d6-13a0-7000-8000-%012d", i)
-		r := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: id, Random: new(counter)}))(t)
+		r := must.Get(draft.SealingApart(nil, "/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: id, Random: new(counter)}))(t)
 		r.Log = &LogProof{ChainSeq: int64(i + 1), Index: int64(2 * i), Proof: [][]byte{bytes.Repeat([]byte{byte(i)}, 32)}}
 		r.Timestamps = []Timestamp{{Kind: RFC3161, Token: []byte("token")}}
 		b.Records = append(b.Records, r)

@@ -27,13 +27,14 @@ type Draft struct {
 	given    *Payload // what was read of the members; the embedded one is the caller's, who may have set its members since
 	members  members
 	apart    []string                 // what is to be sealed apart, see SealingApart
-	provable map[string]property.Kind // what of that is to be provable, see SealingProvable
+	provable map[string]property.Kind // what of that is to be provable, see SealingApart
 }
 
-// SealingApart returns a copy of the draft that lists the members to seal apart, by JSON pointers.
-func (d *Draft) SealingApart(pointers ...string) *Draft {
+// SealingApart returns a copy of the draft that also lists these members, by JSON pointers, to seal apart, and those of kinds to make provable, too.
+func (d *Draft) SealingApart(kinds map[string]property.Kind, pointers ...string) *Draft {
 	wishing := new(*d)
-	wishing.apart = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.apart, pointers))))
+	wishing.apart = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.apart, pointers, slices.Collect(maps.Keys(kinds))))))
+	wishing.provable = joined(d.provable, kinds)
 	return wishing
 }
 
@@ -293,13 +294,6 @@ func (d *Draft) Has(pointer string) bool {
 	return err == nil
 }
 
-// SealingProvable returns a copy of the draft that lists members to seal apart and make provable: their kinds, by JSON pointers.
-func (d *Draft) SealingProvable(kinds map[string]property.Kind) *Draft {
-	wishing := d.SealingApart(slices.Collect(maps.Keys(kinds))...)
-	wishing.provable = joined(d.provable, kinds)
-	return wishing
-}
-
 // makeProvable adds the second commitments of members that were just sealed apart. Those that the actor made stay as they are.
 func (d *Draft) makeProvable(m members, disclosures []Disclosure) error {
 	list := slices.Clone(d.given.Provable)
@@ -329,7 +323,7 @@ func joined(a, b map[string]property.Kind) map[string]property.Kind {
 	return all
 }
 
-// Provable returns what was given to SealingProvable.
+// Provable returns the kinds given to SealingApart.
 func (d *Draft) Provable() map[string]property.Kind { return joined(d.provable, nil) }
 
 // NewRecordID makes a UUIDv7: 48 bits of milliseconds, then randomness, so that ids sort by time. If random is nil, it uses crypto/rand. It returns

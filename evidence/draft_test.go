@@ -47,7 +47,7 @@ func TestSealRefuses(t *testing.T) {
 func TestSealKeepsTheDraft(t *testing.T) {
 	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
 	s := Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID, Random: new(counter)}
-	must.Get(draft.SealingApart("/prompt").Seal(s))(t)
+	must.Get(draft.SealingApart(nil, "/prompt").Seal(s))(t)
 	second := must.Get(draft.Seal(s))(t)
 	wantKept(t, testPayload, second)
 }
@@ -91,7 +91,7 @@ func TestSealTooLong(t *testing.T) {
 	must.Need(t, err == nil && len(longest) == MaxDocument, "%v %v", len(longest), err)
 	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 	wantSyntax(t, err, "", MaxDocument, "longer than 33554432 bytes")
-	r := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
+	r := must.Get(draft.SealingApart(nil, "/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
 	opened, err := Open(marshalRecord(t, r))
 	must.Hold(t, err == nil && opened.CheckDisclosures() == nil, "sealed apart, it does not open: %v", err)
 }
@@ -123,7 +123,7 @@ func TestPrepare(t *testing.T) {
 	must.Equal(t, string(prepared), string(r.Canonical()))
 	must.Refuse(t, "", "Prepare accepted signers that sign in this process")(draft.Prepare([]SignerInfo{signer.Info()}, how))
 	must.Refuse(t, "", "Prepare accepted a payload without signers")(draft.Prepare(nil, Sealing{RecordID: how.RecordID}))
-	for _, apart := range []*Draft{draft.SealingApart("/prompt"), draft.SealingProvable(map[string]property.Kind{"/prompt": property.Text})} {
+	for _, apart := range []*Draft{draft.SealingApart(nil, "/prompt"), draft.SealingApart(map[string]property.Kind{"/prompt": property.Text})} {
 		if _, err := apart.Prepare([]SignerInfo{signer.Info()}, Sealing{RecordID: how.RecordID}); err == nil {
 			t.Errorf("Prepare accepted %v, although it returns no disclosures", apart.Apart())
 		}

@@ -75,7 +75,7 @@ func seal(t testing.TB, doc string, apart []string, signers ...Signer) *Record {
 		signers = []Signer{testSigner(t, Ed25519)}
 	}
 	draft := must.Get(ParseDraft([]byte(doc)))(t)
-	return must.Get(draft.SealingApart(apart...).Seal(Sealing{Signers: signers, Time: testTime, RecordID: testID, Random: new(counter)}))(t)
+	return must.Get(draft.SealingApart(nil, apart...).Seal(Sealing{Signers: signers, Time: testTime, RecordID: testID, Random: new(counter)}))(t)
 }
 
 func marshalRecord(t testing.TB, r *Record) []byte {
@@ -307,7 +307,7 @@ func TestDisclosedInAnotherRecord(t *testing.T) {
 func TestPointers(t *testing.T) {
 	draft := must.Get(ParseDraft([]byte(strings.Replace(richPayload, `"plain":"x"`, `"plain":"x","":1,"a~b":2,"~1":3`, 1))))(t)
 	try := func(pointers ...string) error {
-		_, err := draft.SealingApart(pointers...).Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
+		_, err := draft.SealingApart(nil, pointers...).Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 		return err
 	}
 	for _, pointer := range []string{"/prompt", "/context", "/response", "/tools_used", "/metadata/a~0b", "/metadata/~01", "/metadata/é"} {
@@ -333,7 +333,7 @@ func TestSealedApartBefore(t *testing.T) {
 	r.Disclosures = append([]Disclosure{own}, r.Disclosures...)
 	must.Want(t, r.CheckDisclosures(), nil)
 	draft := must.Get(ParseDraft([]byte(doc)))(t)
-	_, err := draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
+	_, err := draft.SealingApart(nil, "/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 	wantField(t, err, "/prompt")
 }
 
@@ -370,7 +370,7 @@ func TestSealedApartByType(t *testing.T) {
 			if name == "metadata" {
 				pointer = "/metadata/x"
 			}
-			_, err := draft.SealingApart(pointer).Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Time: testTime})
+			_, err := draft.SealingApart(nil, pointer).Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Time: testTime})
 			allowed := strings.Contains(" "+row.asApart+" ", " "+name+" ")
 			must.Hold(t, allowed == (err == nil), "%s, %s: error is %v", action, pointer, err)
 		}
@@ -379,11 +379,11 @@ func TestSealedApartByType(t *testing.T) {
 
 func TestNoSalt(t *testing.T) {
 	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
-	_, err := draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID,
+	_, err := draft.SealingApart(nil, "/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID,
 		Random: strings.NewReader("too short")})
 	must.Want(t, err, io.ErrUnexpectedEOF)
-	once := must.Get(draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
-	twice, err := draft.SealingApart("/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
+	once := must.Get(draft.SealingApart(nil, "/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID}))(t)
+	twice, err := draft.SealingApart(nil, "/prompt").Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 	must.Hold(t, err == nil && string(once.Payload.Prompt) != string(twice.Payload.Prompt),
 		"two commitments to one text are the same: %s, %v", once.Payload.Prompt, err)
 }
@@ -423,7 +423,7 @@ func apartRecord(t *testing.T, apart ...string) *Record {
 	d := must.Get(ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
 		"prompt":"p","response":"r","parameters":{},"context":"c","metadata":{"a":1,"b":2}}`)))(t)
 	id := must.Get(NewRecordID(d.Time(), nil))(t)
-	return must.Get(d.SealingApart(apart...).Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: id}))(t)
+	return must.Get(d.SealingApart(nil, apart...).Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: id}))(t)
 }
 
 func TestWithhold(t *testing.T) {

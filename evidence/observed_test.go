@@ -219,7 +219,7 @@ func TestSideFitsAct(t *testing.T) {
 func TestBodyApart(t *testing.T) {
 	draft := must.Get(ParseDraft([]byte(document(ObservedCall, strings.Fields(observedMust+" request_body response_body prompt response")...))))(t)
 	apart := []string{"/prompt", "/request_body", "/response", "/response_body"}
-	r := must.Get(draft.SealingApart(apart...).Seal(Sealing{Time: testTime, RecordID: testID, Signers: []Signer{testSigner(t, Ed25519)}}))(t)
+	r := must.Get(draft.SealingApart(nil, apart...).Seal(Sealing{Time: testTime, RecordID: testID, Signers: []Signer{testSigner(t, Ed25519)}}))(t)
 	opened := must.Get(Open(marshalRecord(t, r)))(t)
 	value, withheld := opened.Said("/response_body", opened.Payload.ResponseBody)
 	must.Hold(t, !withheld && string(value) == sample["response_body"], "%s, withheld: %t", value, withheld)
@@ -271,13 +271,13 @@ func sealPayable(t *testing.T, d *Draft) (*Record, error) {
 
 func mustSealPayable(t *testing.T) *Record {
 	t.Helper()
-	return must.Get(sealPayable(t, payableDraft(t).SealingProvable(payableKinds)))(t)
+	return must.Get(sealPayable(t, payableDraft(t).SealingApart(payableKinds)))(t)
 }
 
 // TestProvable seals members with two commitments, by the draft's wish. One salt opens both.
 func TestProvable(t *testing.T) {
 	draft := payableDraft(t)
-	r := must.Get(sealPayable(t, draft.SealingProvable(payableKinds)))(t)
+	r := must.Get(sealPayable(t, draft.SealingApart(payableKinds)))(t)
 	must.Need(t, len(r.Payload.Provable) == 2 && r.Payload.Provable[0].Kind == "decimal:2" && r.Payload.Provable[1].Pointer == "/metadata/born",
 		"%+v", r.Payload.Provable)
 	must.Do(t, r.CheckDisclosures())
@@ -295,12 +295,12 @@ func TestProvable(t *testing.T) {
 // TestNotProvable: a value that does not fit its kind, and an unknown kind, are refused before anything is signed.
 func TestNotProvable(t *testing.T) {
 	for pointer, kind := range map[string]property.Kind{"/metadata/amount": property.Integer, "/metadata/born": property.Time, "/prompt": property.Date, "/metadata/plain": "money", "/response": "decimal:0"} {
-		_, err := sealPayable(t, payableDraft(t).SealingProvable(map[string]property.Kind{pointer: kind}))
+		_, err := sealPayable(t, payableDraft(t).SealingApart(map[string]property.Kind{pointer: kind}))
 		wantField(t, err, pointer)
 	}
-	_, err := sealPayable(t, payableDraft(t).SealingProvable(map[string]property.Kind{"/metadata/none": property.Text}))
+	_, err := sealPayable(t, payableDraft(t).SealingApart(map[string]property.Kind{"/metadata/none": property.Text}))
 	wantField(t, err, "/metadata/none")
-	_, err = payableDraft(t).SealingProvable(payableKinds).Prepare([]SignerInfo{testSigner(t, Ed25519).Info()}, Sealing{RecordID: testID})
+	_, err = payableDraft(t).SealingApart(payableKinds).Prepare([]SignerInfo{testSigner(t, Ed25519).Info()}, Sealing{RecordID: testID})
 	must.Hold(t, err != nil, "Prepare loses what opens the commitments")
 }
 

@@ -23,7 +23,7 @@ func sealed(t *testing.T, metadata string, kinds map[string]property.Kind) *evid
 	draft := must.Get(evidence.ParseDraft([]byte(`{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
 		"prompt":"p","response":"r","parameters":{},"metadata":` + metadata + `}`)))(t)
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	return must.Get(draft.SealingProvable(kinds).Seal(evidence.Sealing{Signers: []evidence.Signer{must.Get(evidence.NewSigner(private, nil))(t)}, Time: time.Now(),
+	return must.Get(draft.SealingApart(kinds).Seal(evidence.Sealing{Signers: []evidence.Signer{must.Get(evidence.NewSigner(private, nil))(t)}, Time: time.Now(),
 		RecordID: must.Get(evidence.NewRecordID(time.Now(), nil))(t)}))(t)
 }
 

@@ -154,7 +154,7 @@ func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record 
 	for _, algorithm := range v.Algorithms {
 		s.Signers = append(s.Signers, testSigner(t, algorithm))
 	}
-	r := must.Get(draft.SealingApart(v.Apart...).Seal(s))(t)
+	r := must.Get(draft.SealingApart(nil, v.Apart...).Seal(s))(t)
 	if r.Payload.ChainID != "" {
 		v.LogCounts.ChainSeq = 3
 	}

@@ -316,7 +316,7 @@ func (c *chance) sign(ctx context.Context, draft *evidence.Draft, apart []string
 	now := time.Date(2026, 1, 1, 0, 0, c.count, 0, time.UTC)
 	id := must.Get(evidence.NewRecordID(now, c.house.Random))(c.t)
 	signers := must.Get(c.house.Keys.Signers(ctx, draft.Role(), draft.Actor()))(c.t)
-	r := must.Get(draft.SealingApart(apart...).Seal(evidence.Sealing{Signers: signers, Time: now, RecordID: id, Random: c.house.Random}))(c.t)
+	r := must.Get(draft.SealingApart(nil, apart...).Seal(evidence.Sealing{Signers: signers, Time: now, RecordID: id, Random: c.house.Random}))(c.t)
 	r.Timestamps = []evidence.Timestamp{}
 	return r
 }

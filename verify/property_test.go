@@ -37,7 +37,7 @@ func newPurse(t testing.TB, amounts ...string) *purse {
 			Metadata: jsontext.Value(`{"action":"quote","amount":` + amount + `}`)})
 		must.Do(t, err)
 		signers := must.Get(p.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
-		wish := draft.SealingProvable(map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/action": property.Text})
+		wish := draft.SealingApart(map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/action": property.Text})
 		r := must.Get(p.Ledger.Seal(t.Context(), wish, signers))(t)
 		p.records = append(p.records, r)
 	}

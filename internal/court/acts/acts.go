@@ -116,11 +116,11 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 			return nil, err
 		}
 	}
-	bound, is, err := trial.Bind(ctx, a.config.Ledger, draft)
+	bound, is, err := a.bind(ctx, draft)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.signOnce(ctx, bound.SealingApart(o.Apart...).SealingProvable(o.Provable), keyed)
+	done, err := a.signOnce(ctx, bound.SealingApart(o.Provable, o.Apart...), keyed)
 	if err == nil && !done.Before {
 		done.Bound = is
 	}
@@ -130,6 +130,15 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 		}
 	}
 	return done, err
+}
+
+// bind is ledger.Bind, which knows no trials.
+func (a *Acts) bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
+	bound, is, err := a.config.Ledger.Bind(ctx, draft)
+	if err == nil && draft.ActionType == evidence.HumanReview {
+		err = trial.MayDecide(ctx, a.config.Ledger, &bound.Payload)
+	}
+	return bound, is, err
 }
 
 // signOnce seals with the keys of the actor that the draft names, unless the same draft was sealed before under its record id. keyed says
@@ -183,7 +192,7 @@ func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*
 	if err := a.mayAct(ctx, by, draft); err != nil {
 		return nil, err
 	}
-	bound, is, err := trial.Bind(ctx, a.config.Ledger, draft)
+	bound, is, err := a.bind(ctx, draft)
 	if err != nil {
 		return nil, err
 	}

@@ -401,17 +401,9 @@ func (s *Summary) judge(b *brief.Brief, v jury.Verdict) {
 	s.Outcome = s.reckoning.Outcome()
 }
 
-// Bind is ledger.Bind for trials. It also refuses decisions that are invalid for a verdict: a decision must pass or
-// fail the agent, and must stand in the chain of its trial, where readers look for it. It returns an
-// *evidence.FieldError for these.
-func Bind(ctx context.Context, l *ledger.Ledger, draft *evidence.Draft) (bound *evidence.Draft, is bool, err error) {
-	if bound, is, err = l.Bind(ctx, draft); err != nil || draft.ActionType != evidence.HumanReview {
-		return bound, is, err
-	}
-	return bound, is, mayDecide(ctx, l, &bound.Payload)
-}
-
-func mayDecide(ctx context.Context, l *ledger.Ledger, p *evidence.Payload) error {
+// MayDecide returns an *evidence.FieldError for a review that is invalid for a verdict: a decision must pass or fail the agent, and must stand
+// in the chain of its trial, where readers look for it.
+func MayDecide(ctx context.Context, l *ledger.Ledger, p *evidence.Payload) error {
 	original, err := l.Record(ctx, p.OriginalResponseID)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil

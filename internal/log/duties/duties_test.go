@@ -52,7 +52,7 @@ func (h *house) seal(t *testing.T, p evidence.Payload, apart ...string) string {
 	t.Helper()
 	draft := must.Get(evidence.NewDraft(p))(t)
 	signers := must.Get(h.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
-	r := must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers))(t)
+	r := must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(nil, apart...), signers))(t)
 	return r.Payload.RecordID
 }
 

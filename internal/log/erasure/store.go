@@ -310,7 +310,7 @@ func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) (*evidence.Dr
 			}
 		}
 	}
-	return draft.SealingApart(apart...).SealingProvable(kinds), nil
+	return draft.SealingApart(kinds, apart...), nil
 }
 
 // A Setting names the members of an actor's payloads that are always sealed apart.

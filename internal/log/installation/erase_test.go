@@ -47,7 +47,7 @@ func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, a
 	t.Helper()
 	d := get(evidence.NewDraft(p))
 	signers := get(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
-	return get(i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers))
+	return get(i.Ledger.Seal(t.Context(), d.SealingApart(nil, apart...), signers))
 }
 
 var withRecord struct {
@@ -490,7 +490,7 @@ func TestApartSettings(t *testing.T) {
 	p := note()
 	p.AgentID = "../nurse"
 	d := get(evidence.NewDraft(p))
-	got := get(i.Apart.Apart(t.Context(), d.SealingApart("/response"))).Apart()
+	got := get(i.Apart.Apart(t.Context(), d.SealingApart(nil, "/response"))).Apart()
 	must.Hold(t, slices.Equal(got, []string{"/prompt", "/response"}), "%v", got)
 	got = get(i.Apart.Apart(t.Context(), draft(t))).Apart()
 	must.Hold(t, len(got) == 0, "of another actor: %v", got)
@@ -518,15 +518,15 @@ func TestProvableSettings(t *testing.T) {
 	if d := get(i.Apart.Apart(t.Context(), said)); !slices.Equal(d.Apart(), []string{"/metadata/user", "/prompt"}) || !maps.Equal(d.Provable(), kinds) {
 		t.Errorf("%v, %v", d.Apart(), d.Provable())
 	}
-	d := get(i.Apart.Apart(t.Context(), said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Date})))
+	d := get(i.Apart.Apart(t.Context(), said.SealingApart(map[string]property.Kind{"/metadata/user": property.Date})))
 	must.Equal(t, d.Provable()["/metadata/user"], property.Date, "what the draft asks for")
 
-	own := get(said.SealingApart("/metadata/user").Seal(signing(t)))
+	own := get(said.SealingApart(nil, "/metadata/user").Seal(signing(t)))
 	var field *evidence.FieldError
 	if _, err := i.Apart.Apart(t.Context(), get(evidence.NewDraft(own.Payload))); !errors.As(err, &field) || field.Field != "/metadata/user" {
 		t.Errorf("sealed apart by the actor, and not provable: %v", err)
 	}
-	own = get(said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Text}).Seal(signing(t)))
+	own = get(said.SealingApart(map[string]property.Kind{"/metadata/user": property.Text}).Seal(signing(t)))
 	d = get(i.Apart.Apart(t.Context(), get(evidence.NewDraft(own.Payload))))
 	must.Hold(t, slices.Equal(d.Apart(), []string{"/prompt"}) && len(d.Provable()) == 0, "made provable by the actor: %v, %v", d.Apart(), d.Provable())
 

@@ -96,7 +96,7 @@ func sealAYearAgo(t *testing.T, c installation.Config) {
 	must.Do(t, err)
 	sealed := func(text string, apart ...string) *evidence.Record {
 		d := get(evidence.ParseDraft([]byte(text)))
-		return get(past.Ledger.Seal(t.Context(), d.SealingApart(apart...), get(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))))
+		return get(past.Ledger.Seal(t.Context(), d.SealingApart(nil, apart...), get(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))))
 	}
 	const frame = `{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"the parcel of Anna","response":"r","parameters":{}%s}`
 	yearOld.alone, yearOld.apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")

@@ -413,7 +413,7 @@ func TestAcceptApart(t *testing.T) {
 	signer, key := ownKey(t, false)
 	must.Do(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
 	now := time.Now()
-	r := get(draft(t).SealingApart("/prompt", "/response").Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now,
+	r := get(draft(t).SealingApart(nil, "/prompt", "/response").Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now,
 		RecordID: get(evidence.NewRecordID(now, rand.Reader)), Random: rand.Reader}))
 	r.Disclosures = nil
 	half := new(*r)

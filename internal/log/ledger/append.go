@@ -389,9 +389,7 @@ type outcome struct {
 func newAppending(since time.Time, records []*evidence.Record, missing [][]Missing) *appending {
 	a := &appending{records: records, missing: missing, since: since, outcome: make(chan *outcome, 1)}
 	for _, record := range records {
-		row := storage.RowOf(record)
-		row.Actor = storage.ActorOf(&record.Payload)
-		a.rows = append(a.rows, row)
+		a.rows = append(a.rows, storage.RowOf(record))
 	}
 	return a
 }

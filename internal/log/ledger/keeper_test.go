@@ -44,7 +44,7 @@ func (k *keeper) Keep(ctx context.Context, r *evidence.Record) error {
 }
 
 func (k *keeper) Apart(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, error) {
-	return draft.SealingApart(k.always...), nil
+	return draft.SealingApart(nil, k.always...), nil
 }
 
 func (k *keeper) Forget(ctx context.Context, r *evidence.Record) error {
@@ -63,7 +63,7 @@ func keeping(t *testing.T, store storage.Store) (*ledger.Ledger, *keeper) {
 
 func TestKeptBeforeAppended(t *testing.T) {
 	l, k := keeping(t, fresh(t))
-	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt", "/response"), actor))
+	r := must(l.Seal(t.Context(), act("").SealingApart(nil, "/prompt", "/response"), actor))
 	expect.Hold(t, len(r.Disclosures) == 2 && slices.Equal(k.early, []bool{true}) && len(k.kept[r.Digest]) == 2,
 		"disclosed %v, kept %v, before it was appended: %v", r.Disclosures, k.kept, k.early)
 	if seal(t, l, ""); len(k.early) != 1 {
@@ -76,7 +76,7 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	for n, broken := range []error{errFault, nil} {
 		k.broken = broken
-		fails(t, broken)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+		fails(t, broken)(l.Seal(t.Context(), act("").SealingApart(nil, "/prompt"), actor))
 		size := must(l.Size(t.Context()))
 		expect.Hold(t, size == int64(n) && len(k.kept) == n, "%d records in the log, %v kept", size, k.kept)
 	}
@@ -86,9 +86,9 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 func TestNobodyWaitsForAKeeperThatPanics(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	k.leave = func() { panic(errFault) }
-	fails(t, errFault)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+	fails(t, errFault)(l.Seal(t.Context(), act("").SealingApart(nil, "/prompt"), actor))
 	k.leave = nil
-	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+	must(l.Seal(t.Context(), act("").SealingApart(nil, "/prompt"), actor))
 	expect.Equal(t, must(l.Size(t.Context())), 1)
 }
 
@@ -137,7 +137,7 @@ func TestKeptWhileStamped(t *testing.T) {
 			k.store, c.Apart, c.Stamper = c.Store, k, stamping{func() error { <-began; return test.stamp() }}
 			l := must(ledger.Create(t.Context(), c))
 			expect.Want(t, fault.Guard(func() error {
-				return only(l.Seal(t.Context(), act(test.more).SealingApart("/prompt"), []evidence.Signer{signing{actor[0], test.sign}}))
+				return only(l.Seal(t.Context(), act(test.more).SealingApart(nil, "/prompt"), []evidence.Signer{signing{actor[0], test.sign}}))
 			}), test.err)
 			expect.Equal(t, len(k.early), test.keeps)
 			size := must(l.Size(t.Context()))
@@ -153,7 +153,7 @@ func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	ctx, leave := context.WithCancel(t.Context())
 	k.leave = leave
-	fails(t, context.Canceled)(l.Seal(ctx, act("").SealingApart("/prompt"), actor))
+	fails(t, context.Canceled)(l.Seal(ctx, act("").SealingApart(nil, "/prompt"), actor))
 	size := must(l.Size(t.Context()))
 	expect.Hold(t, size == 0 && len(k.kept) == 0, "%d records in the log, %v kept", size, k.kept)
 }
@@ -166,7 +166,7 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 			f.Store = fresh(t)
 			l, k := keeping(t, &f)
 			f.n = 1
-			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
+			_, err := l.Seal(t.Context(), act("").SealingApart(nil, "/prompt"), actor)
 			expect.Need(t, (err == nil) == (f.stored && !f.blind), "%v", err)
 			expect.Equal(t, len(k.kept) == 1, f.stored || f.blind, "kept", k.kept, "want some values")
 		})
@@ -177,8 +177,8 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 func TestSealedApartAgain(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
-	r := must(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
-	fails(t, ledger.ErrDuplicate)(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
+	r := must(l.Seal(t.Context(), draft.SealingApart(nil, "/prompt"), actor))
+	fails(t, ledger.ErrDuplicate)(l.Seal(t.Context(), draft.SealingApart(nil, "/prompt"), actor))
 	expect.Hold(t, len(k.kept) == 1 && len(k.kept[r.Digest]) == 1, "kept %v", k.kept)
 }
 
@@ -198,7 +198,7 @@ func (g garbled) ByRecordID(ctx context.Context, id string) (storage.Row, error)
 // TestKeptThoughTheLogIsDamaged checks that the values of a stored record that cannot be read are not removed.
 func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	l, k := keeping(t, garbled{fresh(t)})
-	fails(t, ledger.ErrDamaged)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+	fails(t, ledger.ErrDamaged)(l.Seal(t.Context(), act("").SealingApart(nil, "/prompt"), actor))
 	expect.Equal(t, len(k.kept), 1)
 }
 
@@ -207,7 +207,7 @@ func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 func TestKeeperIsAsked(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	k.always = []string{"/prompt"}
-	r := must(l.Seal(t.Context(), act("").SealingApart("/response"), actor))
+	r := must(l.Seal(t.Context(), act("").SealingApart(nil, "/response"), actor))
 	expect.Hold(t, slices.Equal(r.Payload.SealedApart, []string{"/prompt", "/response"}) && len(k.kept[r.Digest]) == 2,
 		"sealed apart %v, kept %v", r.Payload.SealedApart, k.kept)
 	k.always = nil
@@ -493,7 +493,7 @@ func TestLogRefusesEvents(t *testing.T) {
 func (o *owner) apart(t *testing.T) *evidence.Record {
 	t.Helper()
 	now := time.Now()
-	r := must(must(evidence.ParseDraft(signedDraft(o.name))).SealingApart("/prompt").Seal(evidence.Sealing{Signers: o.signers, Time: now,
+	r := must(must(evidence.ParseDraft(signedDraft(o.name))).SealingApart(nil, "/prompt").Seal(evidence.Sealing{Signers: o.signers, Time: now,
 		RecordID: must(evidence.NewRecordID(now, rand.Reader)), Random: rand.Reader}))
 	r.Disclosures = nil
 	return r

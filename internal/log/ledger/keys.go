@@ -247,7 +247,7 @@ func (o Operator) Seal(ctx context.Context, p evidence.Payload, apart ...string)
 		return nil, err
 	}
 	return signedBy(ctx, o, func(by []evidence.Signer) (*evidence.Record, error) {
-		return o.Ledger.Seal(ctx, draft.SealingApart(apart...), by)
+		return o.Ledger.Seal(ctx, draft.SealingApart(nil, apart...), by)
 	})
 }
 

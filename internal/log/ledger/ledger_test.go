@@ -63,7 +63,7 @@ func TestSealAndRead(t *testing.T) {
 
 func TestSealApart(t *testing.T) {
 	l, _ := alone(t)
-	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+	r := must(l.Seal(t.Context(), act("").SealingApart(nil, "/prompt"), actor))
 	expect.Hold(t, len(r.Disclosures) == 1 && r.CheckDisclosures() == nil, "disclosures %v", r.Disclosures)
 	stored, err := l.Record(t.Context(), r.Payload.RecordID)
 	if err != nil || len(stored.Disclosures) != 0 || strings.Contains(string(stored.Canonical()), "May I?") {

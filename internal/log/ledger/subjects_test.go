@@ -446,7 +446,7 @@ func TestBriefTampered(t *testing.T) {
 func TestNothingErasableInBriefs(t *testing.T) {
 	l, c := alone(t)
 	draft := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
-		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"},"changes":"secret-word"}`))).SealingApart("/modified_response", "/changes")
+		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"},"changes":"secret-word"}`))).SealingApart(nil, "/modified_response", "/changes")
 	must(l.Seal(t.Context(), draft, actor))
 	stored := must(c.Store.Briefs(t.Context(), storage.BriefQuery{N: 1, Names: true}))
 	if line := string(stored[0].Line); strings.Contains(line, "safe_pass") || strings.Contains(line, "secret-word") || !strings.Contains(line, "approved_with") {

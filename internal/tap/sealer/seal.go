@@ -65,7 +65,7 @@ func (r *Recorder) sealNext(ctx context.Context, act observed.Act) (time.Time, e
 	if err != nil {
 		return at, fmt.Errorf("%w: %w", errNoRecord, err)
 	}
-	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(draft)...))
+	digest, err := r.Log.Seal(ctx, draft.SealingApart(nil, r.apart(draft)...))
 	if err != nil {
 		r.ends.forget(act.ChainID) // it may be in the log: the next one asks
 		return at, err

@@ -203,7 +203,7 @@ func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidenc
 	t.Helper()
 	draft := must.Get(evidence.NewDraft(p))(t)
 	signers := must.Get(h.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
-	return must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers))(t)
+	return must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(nil, apart...), signers))(t)
 }
 
 // Bundle proves records against the log's checkpoint.

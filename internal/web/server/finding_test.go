@@ -228,7 +228,7 @@ func (r *running) record(t testing.TB, chain string, a observed.Act) evidence.Di
 	p := must.Get(observed.Draft(a))(t).Payload
 	draft := must.Get(evidence.NewDraft(p))(t)
 	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
-	return must.Get(log.Seal(t.Context(), draft.SealingApart("/request_body", "/response_body")))(t)
+	return must.Get(log.Seal(t.Context(), draft.SealingApart(nil, "/request_body", "/response_body")))(t)
 }
 
 // tell seals what a recorder says of itself.

@@ -429,7 +429,7 @@ func hiding(t *testing.T, h *jurattest.House) *evidence.Record {
 	p.Metadata = jsontext.Value(`{"action":"quote","amount":12.5,"born":"2001-02-03","fee":12.5}`)
 	draft := must.Get(evidence.NewDraft(p))(t)
 	signers := must.Get(h.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
-	r := must.Get(h.Ledger.Seal(t.Context(), draft.SealingProvable(map[string]property.Kind{"/metadata/action": property.Text, "/metadata/amount": "decimal:2", "/metadata/fee": "decimal:2",
+	r := must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(map[string]property.Kind{"/metadata/action": property.Text, "/metadata/amount": "decimal:2", "/metadata/fee": "decimal:2",
 		"/metadata/born": property.Date}), signers))(t)
 	return r
 }

@@ -107,9 +107,9 @@ func (row *Row) expired() error {
 	return fmt.Errorf("%w: row %d (record %s) was deleted by act %s", ErrExpired, row.Index, row.RecordID, row.ExpiredBy)
 }
 
-// RowOf makes the row of a record that has no place and no counts yet. A log that counts it also sets its Actor.
+// RowOf makes the row of a record that has no place and no counts yet.
 func RowOf(r *evidence.Record) Row {
-	return Row{RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
+	return Row{RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID, Actor: ActorOf(&r.Payload),
 		Case: Submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
 }
 

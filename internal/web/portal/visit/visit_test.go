@@ -216,7 +216,7 @@ func hiding(t *testing.T, h *jurattest.House, i int) *evidence.Record {
 	must.Do(t, err)
 	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
 	must.Do(t, err)
-	r, err := h.Ledger.Seal(t.Context(), draft.SealingProvable(map[string]property.Kind{"/metadata/amount": property.Integer}), signers)
+	r, err := h.Ledger.Seal(t.Context(), draft.SealingApart(map[string]property.Kind{"/metadata/amount": property.Integer}), signers)
 	must.Do(t, err)
 	s := &property.Statement{Format: property.Format, Form: property.Range, Kind: property.Integer, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000"),
 		Members: []property.Member{{Record: r.Digest.String(), Pointer: "/metadata/amount"}}}
