@@ -18,7 +18,7 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 124_360},
+	{"lines of Go but tests", 124_760},
 	{"lines of tests in Go", 106_090},
 	{"packages", 84},
 	{"modules in the program", 42},

@@ -391,8 +391,8 @@ func (c *check) basisOfTime(r *Report) Clock {
 
 // basisOfLog says who saw the log. Entries alone are compared with the file's own checkpoint, which its sender chose.
 func (c *check) basisOfLog(r *Report) Log {
-	switch witnessed, compared := c.witnesses != "", c.known != nil && c.options.Checkpoint != ""; {
-	case c.log == nil || r.Of(Order).Status != Proved:
+	switch witnessed, compared := c.log.witnesses != "", c.known != nil && c.options.Checkpoint != ""; {
+	case c.log.Checkpoint == nil || r.Of(Order).Status != Proved:
 		return ""
 	case witnessed && compared:
 		return LogBoth

@@ -17,155 +17,96 @@ func chained(r *evidence.Record) bool {
 		p.PreviousAgent != "" || p.NextAgent != "" || !p.PreviousRecord.IsZero())
 }
 
+// file is what the rules about several records read.
+type file struct {
+	*graph
+	kind Kind
+	all  []*evidence.Record // slim, in the order of the file
+	said map[*evidence.Record]spoken
+
+	outputs   map[*evidence.Record]spokenText // answers of output
+	decisions map[string][]*evidence.Record   // answers of decisionsOn, by record id
+}
+
+// link is a record among those of its file.
+type link struct {
+	*file
+	*evidence.Record
+}
+
 // chain checks whether the records are linked as they say. It does not say whether a chain continues after its last
 // record here: later records are not in the file, and no rule can notice their absence.
 func (c *check) chain() {
-	g, rooted, whole, alone := c.graph, c.graph.Rooted(), c.counted(), 0
-	for _, r := range g.All {
+	c.rooted = c.Rooted()
+	ask(&c.findings, rulesOfChains, nil, &c.file)
+	alone := 0
+	for _, r := range c.all {
 		if !chained(r) {
 			continue
 		}
-		if len(g.Named(r)) == 0 && len(g.Parents(r)) > 0 {
+		if len(c.Named(r)) == 0 && len(c.Parents(r)) > 0 {
 			alone++
 		}
-		c.bound(r)
-		c.position(r)
-		c.previousAgent(r)
-		c.nextAgent(r)
-		c.forward(r)
-		c.parent(r, rooted)
+		ask(&c.findings, rulesOfChain, r, link{&c.file, r})
 	}
 	c.notes[Chain] = "records name by digest the records that they follow; places, names and claimed times agree"
 	if alone > 0 {
 		c.notes[Chain] = fmt.Sprintf("records name the records that they belong to by digest or, %d of them, by a request's id alone, "+
 			"which another record could have; places, names and claimed times agree", alone)
 	}
-	if whole > 0 {
+	if whole := c.counted(func(*evidence.Record, int64) {}); whole > 0 {
 		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(whole, "chain")+plural.Or(whole, " is", " are"))
 	}
-	c.restOn(Chain, Content, Authentication, Order)
-}
-
-// restOn doubts guarantee g unless the guarantees that it rests on are proved. What records say together is proved
-// only if each record is proved.
-func (c *check) restOn(g Guarantee, on ...Guarantee) {
-	if !c.applies(g) {
-		return
-	}
-	for _, other := range on {
-		if f := c.worst(other); f != nil && c.worst(g) == nil {
-			c.doubt(g, "rests", nil, "it rests on records whose %s is %s", other, f.Status)
-		}
-	}
-}
-
-// unsure refutes the record if it names its chain by chain_id. Otherwise it only doubts it, because the record may
-// not belong to this chain.
-func (c *check) unsure(rule string, r *evidence.Record, format string, args ...any) {
-	c.add(Chain, c.missed(r.Payload.ChainID != ""), rule, r, format, args...)
+	ask(&c.findings, rulesOfRest[Chain], nil, &c.findings)
 }
 
 // missed returns the status for a record that is missing: Refuted where it must be there, NotProved where the reader
 // chose which files to bring.
-func (c *check) missed(must bool) Status {
-	if must && c.kind != SeveralFiles {
+func (f *file) missed(must bool) Status {
+	if must && f.kind != SeveralFiles {
 		return Refuted
 	}
 	return NotProved
 }
 
-// counted compares each chain in the file with the log's own count of it. If the log counted a record that the file
-// lacks, the chain is incomplete. It returns how many chains the log counts.
-func (c *check) counted() int {
+// unsure is the status for a record that may not belong to this chain: Refuted if it names its chain by chain_id.
+func (l link) unsure() Status { return l.missed(l.Payload.ChainID != "") }
+
+// counted compares each chain in the file with the log's own count of it, and returns how many chains the log counts. It calls missing for the first record of
+// each chain that the log counts as another than it is in the file.
+func (f *file) counted(missing func(r *evidence.Record, number int64)) int {
 	counts, broken := map[string]int64{}, map[string]bool{}
-	for _, r := range c.all {
+	for _, r := range f.all {
 		id := r.Payload.ChainID
 		if id == "" || r.Log == nil || broken[id] {
 			continue
 		}
 		counts[id]++
-		if r.Log.ChainSeq == counts[id] {
-			continue
-		}
-		broken[id] = true
-		if chained(r) { // a trial's own rules check its acts
-			c.add(Chain, c.missed(true), "gap", r, "the log counts it as record %d of chain %q, and it is number %d in the file: a record was left out",
-				r.Log.ChainSeq, id, counts[id])
+		if broken[id] = r.Log.ChainSeq != counts[id]; broken[id] {
+			missing(r, counts[id])
 		}
 	}
 	return len(counts)
 }
 
-// bound checks whether a record names by digest what it follows, and whether the file has those records.
-func (c *check) bound(r *evidence.Record) {
-	p, g := &r.Payload, c.graph
-	if c.dangling(r) || len(g.Within(r)) > 0 {
-		return
-	}
-	if p.ChainPosition > 1 && len(g.At[g.Before(r)]) == 0 {
-		c.unsure("gap", r, "it is at position %d, and no record of its chain is at position %d", p.ChainPosition, p.ChainPosition-1)
-		return
-	}
-	named := g.Named(r)
-	begins := p.ChainPosition == 1 || p.ChainPosition == 0 && (g.First[g.Threads[r]] == r || len(named) > 0 || len(g.Parents(r)) > 0)
-	known := p.PreviousAgent == "" || !p.PreviousRecord.IsZero() || anyOf(named, p.PreviousAgent)
-	if begins && known {
-		return
-	}
-	c.doubt(Chain, "unbound", r, "it names no record of its chain by digest, only by names and places: it could follow another record of the same name")
-}
-
-// dangling looks for links to records that the file lacks. It reports whether the previous record is missing.
-func (c *check) dangling(r *evidence.Record) bool {
-	p := &r.Payload
-	for _, d := range p.Saw {
-		if c.graph.ByDigest[d] == nil {
-			c.doubt(Chain, "dangling", r, "it names %s, and the file has no such record", d)
-			break
-		}
-	}
-	if p.PreviousRecord.IsZero() || c.graph.ByDigest[p.PreviousRecord] != nil {
-		return false
-	}
-	// The first record of a chain can follow a record of another chain.
-	c.add(Chain, c.missed(p.ChainPosition > 1), "dangling", r, "the record before it is %s, and the file has no such record", p.PreviousRecord)
-	return true
-}
-
-// position requires that a record's position is one more than the highest position among the records that it names.
-// Acts of one round name the same records, so they share a position.
-func (c *check) position(r *evidence.Record) {
-	p, highest := &r.Payload, int64(0)
-	for _, other := range c.graph.Within(r) {
-		highest = max(highest, other.Payload.ChainPosition)
-	}
-	if p.ChainPosition > 0 && highest > 0 && p.ChainPosition != highest+1 {
-		c.refute(Chain, "position", r, "it is at position %d, and the highest position that it names is %d", p.ChainPosition, highest)
-	}
-}
-
-// previousAgent compares the name of the previous agent with the previous record. If no digest says which record that
-// is, it compares the name with all candidates.
-func (c *check) previousAgent(r *evidence.Record) {
-	p, g := &r.Payload, c.graph
+// followsOther compares the name of the previous agent with the previous record. If no digest says which record that is, it compares the name with all
+// candidates.
+func (l link) followsOther(a *asked) {
+	p := &l.Payload
 	if p.PreviousAgent == "" {
 		return
 	}
 	if !p.PreviousRecord.IsZero() {
-		before := g.ByDigest[p.PreviousRecord]
+		before := l.ByDigest[p.PreviousRecord]
 		if before != nil && before.Payload.Actor() != p.PreviousAgent {
-			c.refute(Chain, "previous-agent", r, "it names %q as the previous agent, and the previous record is by %q", p.PreviousAgent, before.Payload.Actor())
+			a.refute("it names %q as the previous agent, and the previous record is by %q", p.PreviousAgent, before.Payload.Actor())
 		}
 		return
 	}
-	saw := g.Within(r)
-	if anyOf(saw, p.PreviousAgent) {
-		return
-	}
-	before := g.Before(r)
-	_, named := g.earliest[standing{before, p.PreviousAgent}]
-	if _, any := g.earliest[standing{before, ""}]; !named && (any || len(saw) > 0) {
-		c.unsure("previous-agent", r, "it names %q as the previous agent, and no earlier record of the chain is by that agent", p.PreviousAgent)
+	saw, before := l.Within(l.Record), l.Before(l.Record)
+	_, named := l.earliest[standing{before, p.PreviousAgent}]
+	if _, any := l.earliest[standing{before, ""}]; !anyOf(saw, p.PreviousAgent) && !named && (any || len(saw) > 0) {
+		a.add(l.unsure(), "it names %q as the previous agent, and no earlier record of the chain is by that agent", p.PreviousAgent)
 	}
 }
 
@@ -174,65 +115,50 @@ func anyOf(records []*evidence.Record, actor string) bool {
 	return slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Actor() == actor })
 }
 
-// nextAgent checks whether the agent that a record names as the next one made a record that follows it.
-func (c *check) nextAgent(r *evidence.Record) {
-	p, g := &r.Payload, c.graph
-	if p.NextAgent == "" {
-		return
-	}
-	after := spot{g.Threads[r], p.ChainPosition + 1}
+// leadsToOther: the agent that a record names as the next one made no record that follows it.
+func (l link) leadsToOther(a *asked) {
+	p, r := &l.Payload, l.Record
+	after := spot{l.Threads[r], p.ChainPosition + 1}
 	placed := p.ChainPosition > 0
-	if placed && g.loose[standing{after, p.NextAgent}] {
+	if p.NextAgent == "" || placed && l.loose[standing{after, p.NextAgent}] {
 		return
 	}
-	contradicted := placed && g.loose[standing{after, ""}]
-	for _, other := range g.Followers[r] {
+	contradicted := placed && l.loose[standing{after, ""}]
+	for _, other := range l.Followers[r] {
 		if other.Payload.Actor() == p.NextAgent {
 			return
 		}
-		contradicted = contradicted || carriesOn(other) && g.Threads[other] == g.Threads[r] // another chain has its own order
+		contradicted = contradicted || carriesOn(other) && l.Threads[other] == l.Threads[r] // another chain has its own order
 	}
 	if contradicted {
-		c.unsure("next-agent", r, "it names %q as the next agent, and other agents made the records that follow it", p.NextAgent)
+		a.add(l.unsure(), "it names %q as the next agent, and other agents made the records that follow it", p.NextAgent)
 		return
 	}
-	c.doubt(Chain, "next-agent", r, "it names %q as the next agent, and the file has no record by that agent after it", p.NextAgent)
+	a.doubt("it names %q as the next agent, and the file has no record by that agent after it", p.NextAgent)
 }
 
-// forward requires that a record claims no earlier time than the records that it follows. It compares claimed times.
+// isBackward requires that a record claims no earlier time than the records that it follows. It compares claimed times.
 // The guarantee of order compares them with the log's order.
-func (c *check) forward(r *evidence.Record) {
-	p, g := &r.Payload, c.graph
-	for _, other := range g.Named(r) {
+func (l link) isBackward(a *asked) {
+	p := &l.Payload
+	for _, other := range l.Named(l.Record) {
 		if p.Time().Before(other.Payload.Time()) {
-			c.refute(Chain, "time", r, "it claims %s, and record %s, which it names, claims %s", p.Timestamp, recordName(other), other.Payload.Timestamp)
+			a.refute("it claims %s, and record %s, which it names, claims %s", p.Timestamp, recordName(other), other.Payload.Timestamp)
 			return
 		}
 	}
-	if p.ChainPosition < 2 || len(g.Within(r)) > 0 {
+	if p.ChainPosition < 2 || len(l.Within(l.Record)) > 0 {
 		return
 	}
-	if earliest, there := g.earliest[standing{g.Before(r), p.PreviousAgent}]; there && p.Time().Before(earliest) {
-		c.unsure("time", r, "it claims %s, and an earlier record of the chain claims %s", p.Timestamp, utc(earliest))
+	if earliest, there := l.earliest[standing{l.Before(l.Record), p.PreviousAgent}]; there && p.Time().Before(earliest) {
+		a.add(l.unsure(), "it claims %s, and an earlier record of the chain claims %s", p.Timestamp, utc(earliest))
 	}
 }
 
-// parent looks for the request that a record names as its parent. A parent is often recorded after its children, so
-// this link implies no order. The parent can be in another chain or in none.
-func (c *check) parent(r *evidence.Record, rooted map[string]bool) {
-	p := &r.Payload
-	switch {
-	case p.ParentRequestID == "":
-	case len(c.graph.Parents(r)) == 0:
-		c.doubt(Chain, "parent", r, "it names the parent request %q, and the file has no other record of that request", p.ParentRequestID)
-	case p.RequestID != "" && !rooted[p.RequestID]:
-		c.add(Chain, c.missed(true), "cycle", r, "its parent requests form a cycle")
-	}
-}
-
-// A Graph holds how the records of a file name each other.
+// A graph holds how the records of a file name each other.
 type graph struct {
 	All       []*evidence.Record // in the order of the file, which is that of the log
+	rooted    map[string]bool    // see Rooted; nil: not asked yet
 	Place     map[*evidence.Record]int
 	ByDigest  map[evidence.Digest]*evidence.Record
 	ByID      map[string]*evidence.Record

@@ -229,33 +229,14 @@ type pending struct {
 	proved bool
 }
 
-// ask asks the demand of the next record. It returns a doubt if what the record shows is not what is demanded.
-func (d *demanded) ask(r *evidence.Record, m member) *Finding {
-	if !m.there {
-		return nil
-	}
-	d.asked++
-	switch {
-	case m.value == nil:
-		p := &pending{record: r.Payload.RecordID}
-		d.open, d.byDigest[r.Digest.String()] = append(d.open, p), p
-		return nil
-	case !d.meets(m.value):
-		return found(Property, NotProved, "value", "%s: the value that it shows is another: %s", d.name(), evidence.Abbreviate(string(m.value)))
-	}
-	d.proved++
-	return nil
+// shown is what a record shows of what is demanded.
+type shown struct {
+	*demanded
+	member
+	met bool
 }
 
 func (d *demanded) name() string { return fmt.Sprintf("the demand %q", evidence.Abbreviate(d.Text)) }
-
-// show takes in a statement that holds.
-func (d *demanded) show(s *property.Statement) {
-	record := s.Members[0].Record
-	if p := d.byDigest[record]; p != nil && !p.proved {
-		p.proved = d.implied(s, record)
-	}
-}
 
 const (
 	maxShown     = 1000    // statements that a report lists
@@ -266,123 +247,127 @@ const (
 type ShownProperty struct {
 	Record    string         `json:"record"` // id of the record that carries the proof
 	Statement jsontext.Value `json:"statement"`
-
-	statement *property.Statement
 }
 
-// proofs is what the proofs of one record show, or those of a file.
+// proofs is what the proofs of a file show.
 type proofs struct {
 	carried, proved int             // how many; of these, that hold
-	shown           []ShownProperty // of a file: the first
+	shown           []ShownProperty // the first
 	size            int             // bytes of all statements shown
-	doubts          []*Finding      // of one record
-	demands         []*demanded     // of a file
+	demands         []*demanded
+	required        bool // the reader requires properties, and does not say which
+}
+
+// carried is a proof that a record carries, and what came of it.
+type carried struct {
+	evidence.PropertyProof
+	statement *property.Statement // nil: it cannot be read
+	open      string              // the rule by which it shows nothing; "": it is held against the record's commitment
+	why       error               // why it shows nothing, or does not hold
 }
 
 // proofsOf checks the proofs that a record carries. Many records can be checked at once.
-func proofsOf(r *evidence.Record) (found proofs) {
-	found.carried = len(r.Properties)
+func proofsOf(r *evidence.Record) (list []carried) {
 	size := 0
 	for i, p := range r.Properties {
-		size += len(p.Statement) + len(p.Proof)
-		if size > evidence.MaxProofs {
-			found.doubts = append(found.doubts, unshown("volume", "its proofs have more than %d bytes, and what is beyond is not checked", evidence.MaxProofs))
-			break
+		one := carried{PropertyProof: p}
+		if size += len(p.Statement) + len(p.Proof); size > evidence.MaxProofs {
+			one.open, one.why = "volume", fmt.Errorf("its proofs have more than %d bytes, and what is beyond is not checked", evidence.MaxProofs)
+			return append(list, one)
 		}
-		if statement, doubt := checkProof(r, p, i); doubt != nil {
-			found.doubts = append(found.doubts, doubt)
-		} else {
-			found.shown = append(found.shown, ShownProperty{r.Payload.RecordID, p.Statement, statement})
-		}
+		one.open, one.why = one.check(r, i)
+		list = append(list, one)
 	}
-	return found
+	return list
 }
 
-// unshown says why a carried proof shows nothing.
-func unshown(rule, format string, args ...any) *Finding {
-	return found(Property, NotProved, rule, format, args...)
-}
-
-// checkProof reads a statement, which must be about the record that carries it, and holds the proof against the record's commitment.
-func checkProof(r *evidence.Record, p evidence.PropertyProof, i int) (*property.Statement, *Finding) {
+// check reads the statement, which must be about the record that carries it, and holds the proof against the record's commitment.
+func (p *carried) check(r *evidence.Record, i int) (open string, why error) {
 	s, err := property.ParseStatement(p.Statement)
 	if err != nil {
-		return nil, unshown("statement", "proof %d: %v", i, err)
+		return "statement", fmt.Errorf("proof %d: %w", i, err)
 	}
+	p.statement = s
 	m := s.Members[0]
 	if m.Record != r.Digest.String() {
-		return nil, unshown("record", "proof %d is about another record, %s", i, m.Record)
+		return "record", fmt.Errorf("proof %d is about another record, %s", i, m.Record)
 	}
 	at := slices.IndexFunc(r.Payload.Provable, func(known evidence.Provable) bool { return known.Pointer == m.Pointer && known.Kind == s.Kind })
 	if at < 0 {
-		return nil, unshown("unprovable", "it has no provable member of the kind %s at %s", s.Kind, evidence.Abbreviate(m.Pointer))
+		return "unprovable", fmt.Errorf("it has no provable member of the kind %s at %s", s.Kind, evidence.Abbreviate(m.Pointer))
 	}
 	c, err := property.ParseCommitment(r.Payload.Provable[at].Commitment)
 	if err != nil {
-		return nil, unshown("unprovable", "%v", err) // cannot happen: opening refuses such a payload
+		return "unprovable", err // cannot happen: opening refuses such a payload
 	}
-	err = property.Verify(s, c, p.Proof)
-	switch {
-	case errors.Is(err, property.ErrProof): // it is a proof of something else, or of nothing
-		return nil, found(Property, Refuted, "proof", "the proof of %s does not hold: %v", s.Form, err)
-	case err != nil:
-		return nil, unshown("statement", "%v", err)
+	if err = property.Verify(s, c, p.Proof); err != nil && !errors.Is(err, property.ErrProof) {
+		return "statement", err
 	}
-	return s, nil
+	return "", err
 }
 
 // prove takes in what the proofs of the next record show, and asks each demand of it.
-func (c *check) prove(r *evidence.Record, found proofs, shows []member) {
+func (c *check) prove(r *evidence.Record, list []carried, shows []member) {
 	all := &c.proofs
-	all.carried += found.carried
-	for i, s := range shows {
-		c.found(r, all.demands[i].ask(r, s))
-	}
-	for _, doubt := range found.doubts {
-		c.found(r, doubt)
-	}
-	for _, shown := range found.shown {
-		all.proved++
-		for _, d := range all.demands {
-			d.show(shown.statement)
+	for i, m := range shows {
+		d := all.demands[i]
+		s := shown{d, m, m.value != nil && d.meets(m.value)}
+		ask(&c.findings, rulesOfValue, r, s)
+		switch {
+		case !m.there:
+			continue
+		case m.value == nil:
+			p := &pending{record: r.Payload.RecordID}
+			d.open, d.byDigest[r.Digest.String()] = append(d.open, p), p
+		case s.met:
+			d.proved++
 		}
-		if all.size += len(shown.Statement); all.size <= maxShownSize && len(all.shown) < maxShown {
-			all.shown = append(all.shown, shown)
+		d.asked++
+	}
+	all.carried += len(r.Properties)
+	for i := range list {
+		ask(&c.findings, rulesOfProof, r, &list[i])
+	}
+	for _, p := range list {
+		if p.why == nil {
+			all.take(r.Payload.RecordID, &p)
 		}
 	}
 }
 
-// proven sums up the proofs. A reader who requires properties, and does not say which, wants to see one.
+// take keeps a proof that holds.
+func (all *proofs) take(record string, p *carried) {
+	all.proved++
+	for _, d := range all.demands {
+		about := p.statement.Members[0].Record
+		if open := d.byDigest[about]; open != nil && !open.proved {
+			open.proved = d.implied(p.statement, about)
+		}
+	}
+	if all.size += len(p.Statement); all.size <= maxShownSize && len(all.shown) < maxShown {
+		all.shown = append(all.shown, ShownProperty{record, p.Statement})
+	}
+}
+
+// proven sums up the proofs.
 func (c *check) proven() {
 	n := c.proofs.proved
 	c.notes[Property] = fmt.Sprintf("%s %s, about values to which the actors committed; they chose these values, and nothing shows that they are true. "+
 		"It holds while discrete logarithms on P-256 are hard", plural.Of(n, "proof"), plural.Or(n, "holds", "hold"))
 	if c.proofs.carried == 0 {
 		c.notes[Property] = "the values that the file shows are as demanded"
-		if slices.Contains(c.options.Require, Property) {
-			c.doubt(Property, "missing", nil, "no record carries a proof of a property")
-		}
 	}
+	ask(&c.findings, rulesOfProofs, nil, &c.proofs)
 }
 
-// demands says what came of the reader's demands, and doubts each record of which nothing shows what is demanded. That is known when all else is.
+// demands says what came of the reader's demands. That is known when all else is.
 func (c *check) demands() (answers []DemandAnswer) {
 	for _, d := range c.proofs.demands {
+		ask(&c.findings, rulesOfDemand, nil, d)
 		for _, p := range d.open {
 			if p.proved {
 				d.proved++
-				continue
 			}
-			madeFor := " to everybody"
-			if d.Audience != "" {
-				madeFor = fmt.Sprintf(" to %q", evidence.Abbreviate(d.Audience))
-			}
-			doubt := unshown("demand", "%s: the value at %s is hidden, and no proof that holds shows this of it%s", d.name(), evidence.Abbreviate(d.pointer), madeFor)
-			doubt.Record = p.record
-			c.found(nil, doubt)
-		}
-		if d.asked == 0 {
-			c.doubt(Property, "demand", nil, "%s: no record of the file is asked: none has this member", d.name())
 		}
 		answers = append(answers, DemandAnswer{Demand: d.Text, Asked: d.asked, Proved: d.proved, Met: d.asked > 0 && d.proved == d.asked})
 	}

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -21,12 +20,13 @@ type examined struct {
 	whole  *evidence.Record // as opened
 	record *evidence.Record // slim
 	said   spoken
-	proofs proofs
+	proofs []carried
 	shows  []member // of each demand
 	look   *look    // nil: not a recorder's
 
 	outcome
-	unasked bool // as in trust.Checker
+	place   findings // about its place in the log
+	unasked bool     // as in trust.Checker
 }
 
 // examine checks everything that concerns one record alone. It changes nothing of the check, so that many
@@ -34,44 +34,25 @@ type examined struct {
 func (c *check) examine(r *evidence.Record) examined { return c.examineWith(timestamp.NewShare(), r) }
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
-	alone := c.alone(r, share)
+	checker := c.Checker.Alone(share)
 	e := examined{share: share, whole: r, record: slim(r), said: spokenIn(r), proofs: proofsOf(r), look: lookAt(r)}
 	for _, d := range c.options.Demands {
 		e.shows = append(e.shows, find(r, d.pointer))
 	}
 	e.said.Names = NamedActor(&r.Payload)
-	before := len(alone.findings)
-	alone.place(r)
-	e.outcome, e.unasked = alone.outcome, alone.Unasked
-	e.findings, e.placed = alone.findings[:before:before], alone.findings[before:]
-	return e
-}
-
-// alone checks a record's time, its signatures and what it discloses.
-func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, anchors: c.anchors, outcome: outcome{vouched: map[string]vouched{}}}
-	at := alone.time(r)
-	if c.options.Policy == Strict {
-		if at.Checked == nil {
-			alone.doubt(Time, "policy", r, "no authority proves its time whose clock is independent and whose certificates were checked for revocation")
-		}
-		at.Demanded, at.Independent = true, at.Checked
+	d, times := c.date(&checker, r)
+	e.times = times
+	ask(&e.findings, rulesOfTime, r, d)
+	if _, ownWord := d.at.Before(c.options.Before); ownWord && !c.options.Before.IsZero() {
+		e.onWord(Before)
 	}
-	alone.before(r, at)
-	alone.qualified(r, at)
 	for i := range r.Payload.Signers {
-		n := len(alone.findings)
-		by := alone.signature(r, i, at)
-		if by != nil && !slices.ContainsFunc(alone.findings[n:], unsure) {
-			alone.identified = trust.AddIdentified(alone.identified, *by)
-		}
+		e.asked(c.signature(&checker, r, i, d.at))
 	}
-	if err := r.CheckDisclosures(); errors.Is(err, evidence.ErrProvable) { // only the second commitment is false
-		alone.refute(Content, "provable", r, "%v", err)
-	} else if err != nil {
-		alone.refute(Content, "disclosure", r, "%v", err)
-	}
-	return alone
+	ask(&e.findings, rulesOfDisclosures, r, r.CheckDisclosures())
+	ask(&e.place, rulesOfPlace, r, placed{r, c.log.Checkpoint})
+	e.unasked = checker.Unasked
+	return e
 }
 
 // unsure reports whether a finding is about who said what.
@@ -92,10 +73,10 @@ func (c *check) take(e examined) {
 	c.said[e.record] = e.said
 	c.count(e)
 	c.details.room += roomOfRecord
-	c.findings = c.keep(c.findings, e.findings...)
+	c.keep(e.list...)
 	c.prove(e.whole, e.proofs, e.shows)
 	c.sight(e)
-	c.placed = c.keep(c.placed, e.placed...)
+	c.place.keep(e.place.list...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
 	c.party(e.identified)
@@ -104,7 +85,7 @@ func (c *check) take(e examined) {
 	}
 	c.Unasked = c.Unasked || e.unasked
 	for name, by := range e.vouched {
-		c.vouched[name] = by.and(c.vouched[name])
+		c.vouch(name, by)
 	}
 }
 
@@ -135,20 +116,11 @@ func (c *check) intern(r *evidence.Record) {
 
 // begin opens the checkpoint and the anchors, which stand before the records, and checks what the anchors prove.
 func (c *check) begin(checkpoint string, list []evidence.Anchor) {
-	tree, err := c.openCheckpoint(checkpoint)
-	if err == nil {
-		c.log = &tree
-		c.witnessed(checkpoint)
-	} else {
-		status := NotProved
-		if errors.Is(err, trust.ErrForged) || errors.Is(err, trust.ErrNoCheckpoint) {
-			status = Refuted
-		}
-		c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: err.Error()}}
-	}
 	c.Share = c.budget.Share()
-	c.openAnchors(list, err)
+	c.openLog(checkpoint, list)
 	c.budget.Settle(c.Share)
+	ask(&c.place, rulesOfLog, nil, &c.log)
+	ask(&c.findings, rulesOfAnchors, nil, &c.log)
 }
 
 // end sums up the findings about single records and checks the records together.
@@ -156,20 +128,13 @@ func (c *check) end() {
 	c.notes[Content] = "every signature is valid over the canonical payload"
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[NonRepudiation] = "the actors keep their keys themselves"
-	if len(c.all) == 0 {
-		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Qualified, Property, Order} {
-			if c.applies(g) {
-				c.doubt(g, "empty", nil, "the file has no record")
-			}
-		}
-	}
+	ask(&c.findings, rulesOfNothing, nil, len(c.all))
 	c.noteVouched()
 	c.noteTimes()
 	c.noteSights()
-	c.findings = append(c.findings, c.placed...) // counted when they were found
-	c.placed = nil
-	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %s says", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.witnesses
+	c.list = append(c.list, c.place.list...) // counted when they were found
+	if c.log.Checkpoint != nil {
+		c.notes[Order] = fmt.Sprintf("every record stands at its place in the log %s, as its checkpoint of %s says", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.log.witnesses
 	}
 	c.graph = new(graph)
 	if c.volume.Exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, decides)) { // otherwise the guarantee does not apply
@@ -177,7 +142,7 @@ func (c *check) end() {
 	}
 	c.proven()
 	c.knownLog()
-	c.noteGaps()
+	ask(&c.findings, rulesOfGaps, nil, c.gaps)
 }
 
 // Bounds of what the check keeps of a bundle. docs/format.md has the same numbers, because two verifiers must agree.
@@ -337,7 +302,7 @@ func Contradictions(file []Linked) (found []Finding) {
 	c.graph = newGraph(c.all)
 	c.reviews()
 	c.chain()
-	for _, f := range c.findings {
+	for _, f := range c.list {
 		if f.Status == Refuted && (f.Guarantee == Chain || f.Guarantee == HumanReview) {
 			found = append(found, f)
 		}

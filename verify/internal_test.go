@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
@@ -124,7 +126,7 @@ func TestTheTimeThatCounts(t *testing.T) {
 // TestDetails: without room, the worst finding of each record under each guarantee stays, and the others are counted.
 func TestDetails(t *testing.T) {
 	room := len("a long reason") + sizeOfText + sizeOfDetail + len("b") + sizeOfText
-	d := &details{room: room, reasons: map[string]string{}, worst: map[asked]int{}}
+	d := &details{room: room, reasons: map[string]string{}, worst: map[question]int{}}
 	admit := func(f Finding, reason string) {
 		t.Helper()
 		got, kept := d.admit(f)
@@ -212,15 +214,15 @@ func TestFind(t *testing.T) {
 		{2, "get_parcel", false}, {2, `{"id": 17}`, false}, {2, `{"id":17}`, true}, {3, `{"at":1,"to":"Kassel"}`, false}, {3, "Kassel", false},
 		{4, "Kassel", true}, {1, "Line one. Line", true},
 	} {
-		got, act := inventedIn([]byte(material), acts(tt.message, tt.quote, false))
+		act, got := inventedIn([]byte(material), acts(tt.message, tt.quote, false))
 		must.Hold(t, (got != nil) == tt.found && (got == nil || !act.IsZero()), "message %d, %q: %+v", tt.message, tt.quote, got)
 	}
-	got, _ := inventedIn([]byte(material), acts(1, "Line three", true))
+	_, got := inventedIn([]byte(material), acts(1, "Line three", true))
 	must.Hold(t, got == nil, "a quotation that is marked is held against the act")
-	got, _ = inventedIn([]byte(`{"conversation":[]}`), acts(1, "Line three", false))
+	_, got = inventedIn([]byte(`{"conversation":[]}`), acts(1, "Line three", false))
 	must.Hold(t, got != nil, "a quotation from an empty conversation stands")
 	for _, other := range []string{`{"agentCard":{},"conversation":{"history":[]}}`, `{"records":[]}`, `{"conversation":[{"role":"user","parts":[]}]}`, `[]`, `{`} {
-		got, _ := inventedIn([]byte(other), acts(1, "Line three", false))
+		_, got := inventedIn([]byte(other), acts(1, "Line three", false))
 		must.Hold(t, got == nil, "%s: %+v", other, got)
 	}
 }
@@ -288,6 +290,47 @@ func TestImplied(t *testing.T) {
 		must.Equal(t, d.implied(c.statement, c.record), c.want, n, c.demand)
 	}
 }
+
+// A RuleRow is a row of the tables of rules.
+type RuleRow struct {
+	Name string
+	Of   []Guarantee
+
+	Found atomic.Bool // it found something since this was last false
+	Off   bool        // it finds nothing
+}
+
+// watch returns the rows of a table, which from now on say whether they find something.
+func (t rules[In]) watch() (rows []*RuleRow) {
+	for i := range t {
+		row, ask := &RuleRow{Name: t[i].name, Of: t[i].of}, t[i].ask
+		t[i].ask = func(in In, a *asked) {
+			if row.Off {
+				return
+			}
+			if ask(in, a); a.found {
+				row.Found.Store(true)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Rules returns the rows of all tables.
+var Rules = sync.OnceValue(func() (rows []*RuleRow) {
+	for _, table := range []interface{ watch() []*RuleRow }{
+		rulesOfTrust, rulesOfLog, rulesOfAnchors, rulesOfNothing, rulesOfVolume, rulesOfTime, rulesOfSignature, rulesOfKey, rulesOfCertificate,
+		rulesOfCustody, rulesOfDisclosures, rulesOfPlace, rulesOfValue, rulesOfDemand, rulesOfProof, rulesOfProofs, rulesOfEvent, rulesOfSight, rulesOfGaps, rulesOfConfiguration, rulesOfNaming,
+		rulesOfCounts, rulesOfReview, rulesOfDelivery, rulesOfChains, rulesOfChain, rulesOfRest[Vantage], rulesOfRest[HumanReview],
+		rulesOfRest[GivenOn], rulesOfRest[Chain], rulesOfFiles, rulesOfIDs, rulesOfOneAct, rulesOfBodies, rulesOfBeginning, rulesOfAct,
+		rulesOfTrial, rulesOfReplay, rulesOfActs, rulesOfReadersLog, rulesOfEntries, rulesOfChainCount,
+		rulesOfCaseCount, rulesOfTail, rulesOfExport, rulesOfExporter,
+	} {
+		rows = append(rows, table.watch()...)
+	}
+	return rows
+})
 
 // RootOf returns the root over the entries of a file.
 func RootOf(t testing.TB, doc []byte) tlog.Hash {

@@ -29,34 +29,67 @@ type LogState struct {
 // knowsLog reports whether the reader brought a checkpoint or entries of a log.
 func (o *Options) knowsLog() bool { return o.Checkpoint != "" || o.Entries != nil }
 
-// knownLog compares the log that the file was cut from with the log that the reader knows from elsewhere. The sender
+// readersLog is the log that the file was cut from, and what the reader knows of it from elsewhere. The sender
 // chose the file and its checkpoint. The reader chose the other log.
+type readersLog struct {
+	*file
+	own     *operator.Checkpoint
+	known   operator.Checkpoint // the reader's, or without one the file's own, with which entries alone are compared
+	unknown error               // why there are not two checkpoints of one log
+	proof   error               // of one history, where one is needed: why there is none
+	entries bool                // the reader brings entries
+
+	unread error     // why the entries are not those of the reader's checkpoint
+	root   tlog.Hash // over those that the file's checkpoint covers
+	counts *census   // of the entries
+}
+
+// knownLog compares the two logs.
 func (c *check) knownLog() {
 	if !c.options.knowsLog() {
 		return
 	}
-	if c.log == nil {
-		c.doubt(c.ofLog(), "checkpoint", nil, "the file has no valid checkpoint that shows which log it was cut from")
-		return
-	}
-	known := *c.log // entries alone are compared with the file's own checkpoint
-	if c.options.Checkpoint != "" {
-		var err error
-		if known, err = c.openCheckpoint(c.options.Checkpoint); err != nil {
-			c.doubt(c.ofLog(), "checkpoint", nil, "the reader's checkpoint: %v", err)
-			return
-		}
-		if known.Origin != c.log.Origin {
-			c.doubt(c.ofLog(), "checkpoint", nil, "the reader's checkpoint is of the log %s, and the file is of the log %s", known.Origin, c.log.Origin)
-			return
+	k := &readersLog{file: &c.file, own: c.log.Checkpoint, entries: c.options.Entries != nil}
+	if k.known, k.unknown = c.readersCheckpoint(); k.unknown == nil {
+		k.proof = errNoProof
+		if proof := c.options.Consistency; proof != nil {
+			k.proof = proof.Check(k.small(), k.large())
 		}
 	}
-	if c.oneLog(known) && (c.options.Entries == nil || c.wholeLog(known)) {
-		c.known = &known
+	if askOfLog(c, rulesOfReadersLog, nil, k) && (!k.entries || c.wholeLog(k)) {
+		c.known = &k.known
 	}
 }
 
-// ofLog returns the guarantee that rests on what the reader knows of the log. A single record has no Completeness.
+func (c *check) readersCheckpoint() (operator.Checkpoint, error) {
+	switch own := c.log.Checkpoint; {
+	case own == nil:
+		return operator.Checkpoint{}, errors.New("the file has no valid checkpoint that shows which log it was cut from")
+	case c.options.Checkpoint == "":
+		return *own, nil
+	}
+	known, err := c.openCheckpoint(c.options.Checkpoint)
+	switch {
+	case err != nil:
+		return known, fmt.Errorf("the reader's checkpoint: %w", err)
+	case known.Origin != c.log.Origin:
+		return known, fmt.Errorf("the reader's checkpoint is of the log %s, and the file is of the log %s", known.Origin, c.log.Origin)
+	}
+	return known, nil
+}
+
+// askOfLog asks rules about what the reader knows of the log, and reports whether they found nothing. A single record has no completeness.
+func askOfLog[In any](c *check, table rules[In], r *evidence.Record, in In) bool {
+	if c.kind == OneRecord {
+		table = slices.Clone(table)
+		for i := range table {
+			table[i].of = on(Order)
+		}
+	}
+	return !ask(&c.findings, table, r, in)
+}
+
+// ofLog returns the guarantee that rests on what the reader knows of the log.
 func (c *check) ofLog() Guarantee {
 	if c.kind == OneRecord {
 		return Order
@@ -64,47 +97,40 @@ func (c *check) ofLog() Guarantee {
 	return Completeness
 }
 
-// fork refutes the guarantee: one key has signed two histories.
-func (c *check) fork(format string, args ...any) {
-	c.refute(Order, "fork", nil, format, args...)
-	if g := c.ofLog(); g != Order {
-		c.refute(g, "fork", nil, format, args...)
+func (k *readersLog) small() operator.Checkpoint {
+	if k.known.Size > k.own.Size {
+		return *k.own
+	}
+	return k.known
+}
+
+func (k *readersLog) large() operator.Checkpoint {
+	if k.known.Size > k.own.Size {
+		return k.known
+	}
+	return *k.own
+}
+
+// isForked: one key has signed two histories.
+func (k *readersLog) isForked(a *asked) {
+	switch small, large := k.small(), k.large(); {
+	case small.Size == 0 && small.Root != operator.EmptyRoot():
+		a.refute("the log %s has signed a checkpoint of 0 entries that is not that of an empty log", k.known.Origin)
+	case small.Size == large.Size && small.Root != large.Root:
+		a.refute("the log %s has signed two checkpoints of %d entries with different roots: it shows different readers different histories", k.known.Origin, k.known.Size)
+	case small.Size != large.Size && small.Size > 0 && errors.Is(k.proof, operator.ErrFork):
+		a.refute("the key of the log %s has signed two histories: %v", k.known.Origin, k.proof)
 	}
 }
 
-// oneLog checks whether the shorter of the two logs is the beginning of the longer one. It reports whether later
-// checks can rely on it.
-func (c *check) oneLog(known operator.Checkpoint) bool {
-	small, large := known, *c.log
-	if small.Size > large.Size {
-		small, large = large, small
+// isUnconnected: nothing shows that the shorter of the two logs is the beginning of the longer one. Entries show it where they reach.
+func (k *readersLog) isUnconnected(a *asked) {
+	small, large := k.small(), k.large()
+	if small.Size == large.Size || small.Size == 0 || k.proof == nil || k.entries && k.known.Size >= k.own.Size {
+		return
 	}
-	switch {
-	case small.Size == 0 && small.Root != operator.EmptyRoot():
-		c.fork("the log %s has signed a checkpoint of 0 entries that is not that of an empty log", known.Origin)
-		return false
-	case small.Size == large.Size && small.Root != large.Root:
-		c.fork("the log %s has signed two checkpoints of %d entries with different roots: it shows different readers different histories", known.Origin, known.Size)
-		return false
-	case small.Size == large.Size, small.Size == 0:
-		return true
-	}
-	err := errNoProof
-	if proof := c.options.Consistency; proof != nil {
-		err = proof.Check(small, large)
-	}
-	switch {
-	case err == nil:
-		return true
-	case errors.Is(err, operator.ErrFork):
-		c.fork("the key of the log %s has signed two histories: %v", known.Origin, err)
-		return false
-	case c.options.Entries != nil && known.Size >= c.log.Size:
-		return true // wholeLog compares the entries
-	}
-	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; this says nothing against the log: get the proof from %d to %d entries ('jurat log checkpoint --since'), or bring the log's entries",
-		plural.Of(known.Size, "entry"), c.log.Size, err, small.Size, large.Size)
-	return false
+	a.doubt("the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; this says nothing against the log: get the proof from %d to %d entries ('jurat log checkpoint --since'), or bring the log's entries",
+		plural.Of(k.known.Size, "entry"), k.own.Size, k.proof, small.Size, large.Size)
 }
 
 var errNoProof = errors.New("there is no consistency proof")
@@ -115,7 +141,7 @@ func (c *check) noteLog() {
 	switch {
 	case c.known == nil:
 	case c.kind == ManyRecords && c.whole == "":
-		c.doubt(Completeness, "tail", nil, "%s; only the log's entries up to such a checkpoint show whether its chains continue after their last record here", c.logsCompared())
+		ask(&c.findings, rulesOfTail, nil, c.logsCompared())
 	case c.kind == OneRecord:
 		c.notes[Order] += "; " + c.logsCompared()
 	default:
@@ -146,9 +172,9 @@ func joined(parts ...string) string {
 func Checkpoint(signed string, o Options) *Report {
 	c := newCheck(o, OneCheckpoint)
 	c.begin(signed, nil)
-	c.findings = append(c.findings, c.placed...)
-	if c.log != nil {
-		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %s", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.witnesses
+	c.list = append(c.list, c.place.list...)
+	if c.log.Checkpoint != nil {
+		c.notes[Order] = fmt.Sprintf("the log %s has signed that it had %s", c.log.Origin, plural.Of(c.log.Size, "entry")) + c.log.witnesses
 	}
 	c.knownLog()
 	c.noteLog()
@@ -179,10 +205,10 @@ func checkpointIn(file []byte) (signed string, is bool) {
 // tags compares what the log counts of actors and subjects with the records of the file, unless their places are
 // refuted: the numbers are the log's own.
 func (c *check) tags() {
-	if worst := c.worst(Order); c.log == nil || worst != nil && worst.Status == Refuted {
+	if worst := c.worst(Order); c.log.Checkpoint == nil || worst != nil && worst.Status == Refuted {
 		return
 	}
-	k := &counting{check: c, first: map[string]*evidence.Record{}, byID: map[string]*evidence.Record{}, before: counted{index: -1},
+	k := &counting{file: &c.file, first: map[string]*evidence.Record{}, byID: map[string]*evidence.Record{}, before: counted{index: -1},
 		actors: map[evidence.Digest]counted{}, subjects: map[evidence.Digest]counted{}}
 	var placed []*evidence.Record
 	for _, r := range c.all {
@@ -198,13 +224,14 @@ func (c *check) tags() {
 	slices.SortStableFunc(placed, func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
 	for _, r := range placed {
 		k.at = r
-		k.take(r)
+		ask(&c.findings, rulesOfCounts, r, k)
+		k.pass()
 	}
 }
 
 // counting follows the log's counts through the records of a file. It is what the file shows of the log before the record that is at hand.
 type counting struct {
-	*check
+	*file
 	at       *evidence.Record
 	first    map[string]*evidence.Record
 	byID     map[string]*evidence.Record
@@ -217,47 +244,59 @@ type counting struct {
 // counted is where the log has counted something, and as which number.
 type counted struct{ index, number int64 }
 
-func (k *counting) take(r *evidence.Record) {
-	counts := r.Log.Counts()
+func (k *counting) actor() evidence.Digest {
+	return evidence.ActorTag(k.at.Payload.Role(), k.at.Payload.Actor())
+}
+
+// pass leaves the record that is at hand behind.
+func (k *counting) pass() {
+	counts := k.at.Log.Counts()
 	if counts.ActorSeq == 0 {
-		if k.before.index = r.Log.Index; k.since != nil {
-			k.refute(Order, "count", r, "the log gives it no number of its actor, and record %s before it has one: a log that counts actors counts every record", recordName(k.since))
+		k.before.index = k.at.Log.Index
+		return
+	}
+	k.since = cmp.Or(k.since, k.at)
+	k.actors[k.actor()] = counted{k.at.Log.Index, counts.ActorSeq}
+	if counts.SubjectSeq > 0 {
+		k.subjects[counts.Subject] = counted{k.at.Log.Index, counts.SubjectSeq}
+	}
+}
+
+func (k *counting) isMiscounted(a *asked) {
+	counts := k.at.Log.Counts()
+	if counts.ActorSeq == 0 {
+		if k.since != nil {
+			a.refute("the log gives it no number of its actor, and record %s before it has one: a log that counts actors counts every record", recordName(k.since))
 		}
 		return
 	}
-	k.since = cmp.Or(k.since, r)
-	k.number(k.actors, evidence.ActorTag(r.Payload.Role(), r.Payload.Actor()), counts.ActorSeq, "record %d of its actor")
+	k.follows(a, k.actors, k.actor(), counts.ActorSeq, "record %d of its actor")
 	if counts.SubjectSeq > 0 {
-		k.number(k.subjects, counts.Subject, counts.SubjectSeq, "judgment %d about its subject")
+		k.follows(a, k.subjects, counts.Subject, counts.SubjectSeq, "judgment %d about its subject")
 	}
-	k.subject(r)
 }
 
-// number refutes a number that cannot follow that of the record before it: the log counts each place at most once.
-func (k *counting) number(all map[evidence.Digest]counted, tag evidence.Digest, n int64, what string) {
+// follows refutes a number that cannot follow that of the record before it: the log counts each place at most once.
+func (k *counting) follows(a *asked, all map[evidence.Digest]counted, tag evidence.Digest, n int64, what string) {
 	last, known := all[tag]
 	if !known {
 		last = k.before
 	}
-	all[tag] = counted{k.at.Log.Index, n}
-	if n <= last.number || n-last.number > k.at.Log.Index-last.index {
-		k.refute(Order, "count", k.at, "the log counts it as "+what+" at index %d, after number %d at index %d: it counts falsely", n, k.at.Log.Index, last.number, last.index)
-	}
+	a.refuteIf(n <= last.number || n-last.number > k.at.Log.Index-last.index,
+		"the log counts it as "+what+" at index %d, after number %d at index %d: it counts falsely", n, k.at.Log.Index, last.number, last.index)
 }
 
-// subject refutes a subject that is not the one that the file's records name.
-func (k *counting) subject(r *evidence.Record) {
-	want, err := JudgedActor(&r.Payload, k.said[r].Names, k)
-	if err != nil || want == r.Log.Subject {
-		return
-	}
+// isOfOtherSubject: its subject is not the one that the file's records name.
+func (k *counting) isOfOtherSubject(a *asked) {
+	want, err := JudgedActor(&k.at.Payload, k.said[k.at].Names, k)
 	switch {
+	case k.at.Log.ActorSeq == 0, err != nil, want == k.at.Log.Subject:
 	case want.IsZero():
-		k.refute(Order, "subject", r, "the log counts it as a judgment about an actor, and the records here name none")
-	case r.Log.Subject.IsZero():
-		k.refute(Order, "subject", r, "the log does not count it as a judgment about the actor that the records here name")
+		a.refute("the log counts it as a judgment about an actor, and the records here name none")
+	case k.at.Log.Subject.IsZero():
+		a.refute("the log does not count it as a judgment about the actor that the records here name")
 	default:
-		k.refute(Order, "subject", r, "the log counts it as a judgment about another actor than the records here name")
+		a.refute("the log counts it as a judgment about another actor than the records here name")
 	}
 }
 
@@ -412,88 +451,56 @@ func text(v jsontext.Value) string            { return decoded[string](v, '"') }
 // wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
 // and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
 // log. wholeLog reports whether it found nothing wrong.
-func (c *check) wholeLog(known operator.Checkpoint) bool {
-	tree, count := new(operator.Frontier), newCensus(c.all, c.log.Size)
-	fileRoot := tree.Root()                                             // at the size of the file's checkpoint
+func (c *check) wholeLog(k *readersLog) bool {
+	tree := new(operator.Frontier)
+	k.counts, k.root = newCensus(c.all, k.own.Size), tree.Root()
 	entries := io.NewSectionReader(c.options.Entries, 0, math.MaxInt64) // from the beginning, even if it was read for an earlier file
-	err := operator.ReadEntries(entries, func(index int64, line []byte, entry *evidence.Entry) error {
-		if index == known.Size {
-			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, known.Size)
+	k.unread = operator.ReadEntries(entries, func(index int64, line []byte, entry *evidence.Entry) error {
+		if index == k.known.Size {
+			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, k.known.Size)
 		}
 		tree.Add(tlog.RecordHash(line))
-		if tree.Size() == c.log.Size {
-			fileRoot = tree.Root()
+		if tree.Size() == k.own.Size {
+			k.root = tree.Root()
 		}
-		count.Take(index, entry)
+		k.counts.Take(index, entry)
 		return nil
 	})
 	switch {
-	case err == nil && tree.Size() < known.Size:
-		err = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", operator.ErrEntries, tree.Size(), known.Size)
-	case err == nil && tree.Root() != known.Root:
-		err = fmt.Errorf("%w: their root is not that of the checkpoint of %d", operator.ErrEntries, known.Size)
+	case k.unread != nil:
+	case tree.Size() < k.known.Size:
+		k.unread = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", operator.ErrEntries, tree.Size(), k.known.Size)
+	case tree.Root() != k.known.Root:
+		k.unread = fmt.Errorf("%w: their root is not that of the checkpoint of %d", operator.ErrEntries, k.known.Size)
 	}
-	switch {
-	case errors.Is(err, operator.ErrEntries):
-		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log checkpoint --entries')", err)
-	case err != nil:
-		c.doubt(c.ofLog(), "entries", nil, "%v", err)
-	case known.Size >= c.log.Size && fileRoot != c.log.Root:
-		c.fork("the first %d entries of the reader's log have another root than the file's checkpoint of %d", c.log.Size, c.log.Size)
-	default:
-		return c.judgeTags(count) && (c.kind == OneRecord || c.judgeCensus(count, known))
-	}
-	return false
+	return askOfLog(c, rulesOfEntries, nil, k) && (c.kind == OneRecord || c.judgeCensus(k))
 }
 
-// judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.
-func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
-	whole := true
+// judgeCensus adds the findings about chains and cases. It reports whether nothing is missing or falsely counted.
+func (c *check) judgeCensus(k *readersLog) bool {
+	n, whole, submissions := k.counts, true, ""
 	for _, chain := range n.Chains {
-		whole = c.judgeChain(chain) && whole
+		whole = askOfLog(c, rulesOfChainCount, nil, chain) && whole
 	}
-	submissions := ""
 	for _, r := range c.all {
-		if r.Payload.ActionType != evidence.Submission {
-			continue
+		if r.Payload.ActionType == evidence.Submission {
+			of := n.Cases[evidence.CaseTag(r.Payload.Case)]
+			whole = askOfLog(c, rulesOfCaseCount, r, of) && whole
+			submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(k.known.Size), plural.Of(of.Entries, "time"))
 		}
-		of := n.Cases[evidence.CaseTag(r.Payload.Case)]
-		if of.Wrong != "" {
-			c.refute(Completeness, "count", r, "the log counts %s: it counts the submissions of this case falsely", of.Wrong)
-			whole = false
-		}
-		submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(known.Size), plural.Of(of.Entries, "time"))
 	}
 	switch {
 	case !whole:
 	case c.kind == OneCheckpoint:
-		c.whole = plural.Or(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
-	case known.Size < c.log.Size || len(n.Chains) == 0:
+		c.whole = plural.Or(k.known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", k.known.Size))
+	case k.known.Size < k.own.Size || len(n.Chains) == 0:
 		// Entries that the log added between the reader's checkpoint and the file's were not brought. Records outside
 		// chains have no count that could show a gap.
 	default:
-		have := theseEntries(known.Size) + plural.Or(known.Size, " has", " have")
+		have := theseEntries(k.known.Size) + plural.Or(k.known.Size, " has", " have")
 		c.whole = joined(fmt.Sprintf("the file has every record that %s of its %s", have, plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
 	}
 	return whole
-}
-
-// judgeChain compares the file's records of one chain with the log's.
-func (c *check) judgeChain(n *chainCount) bool {
-	if n.Wrong != "" {
-		c.refute(Completeness, "count", nil, "the log counts %s: it counts the records of chain %q falsely", n.Wrong, n.ID)
-		return false
-	}
-	if n.Lacks > 0 {
-		age := ""
-		if n.Later == n.Lacks {
-			age = fmt.Sprintf("; the log added them after the file's checkpoint of %d, so the file is older or was cut", c.log.Size)
-		}
-		c.refute(Completeness, "cut", nil, "the log has %d records of chain %q, the file has %d of them; missing chain_seq %s%s",
-			n.Entries, n.ID, n.Entries-n.Lacks, strings.Join(n.Missing, ", "), age)
-		return false
-	}
-	return true
 }
 
 func theseEntries(n int64) string {
@@ -510,7 +517,6 @@ type census struct {
 	Since int64  // the index of the first entry that counts its actor; -1: none does
 	Wrong string // where the log stopped counting actors; "": nowhere
 
-	cut    int64 // the size of the file's checkpoint
 	chains map[evidence.Digest]*chainCount
 }
 
@@ -518,6 +524,7 @@ type census struct {
 type chainCount struct {
 	tagCount
 	ID      string
+	cut     int64    // the size of the file's checkpoint
 	Missing []string // chain_seq of the first entries that the file lacks
 	Lacks   int64    // how many entries the file lacks
 	Later   int64    // how many of them the log added after the file's checkpoint
@@ -536,7 +543,7 @@ const maxMissing = 10
 
 // newCensus returns a Count for the records of a file with a checkpoint of this size.
 func newCensus(records []*evidence.Record, size int64) *census {
-	n := &census{cut: size, chains: map[evidence.Digest]*chainCount{}, Cases: map[evidence.Digest]*tagCount{}, Actors: map[evidence.Digest]*tagCount{},
+	n := &census{chains: map[evidence.Digest]*chainCount{}, Cases: map[evidence.Digest]*tagCount{}, Actors: map[evidence.Digest]*tagCount{},
 		Subjects: map[evidence.Digest]*tagCount{}, Since: -1}
 	for _, r := range records {
 		p := &r.Payload
@@ -552,7 +559,7 @@ func newCensus(records []*evidence.Record, size int64) *census {
 		}
 		tag := evidence.ChainTag(p.ChainID)
 		if n.chains[tag] == nil {
-			n.chains[tag] = &chainCount{ID: p.ChainID, here: map[evidence.Digest]bool{}}
+			n.chains[tag] = &chainCount{ID: p.ChainID, cut: size, here: map[evidence.Digest]bool{}}
 			n.Chains = append(n.Chains, n.chains[tag])
 		}
 		n.chains[tag].here[r.Digest] = true
@@ -563,7 +570,7 @@ func newCensus(records []*evidence.Record, size int64) *census {
 // Take takes in the log's next entry.
 func (n *census) Take(index int64, e *evidence.Entry) {
 	if chain := n.chains[e.Chain]; chain != nil {
-		chain.take(e, index >= n.cut)
+		chain.take(e, index)
 	}
 	if of := n.Cases[e.Case]; of != nil && e.CaseSeq > 0 {
 		of.take(e.CaseSeq, "submission")
@@ -588,7 +595,7 @@ func (t *tagCount) take(seq int64, thing string) {
 	}
 }
 
-func (n *chainCount) take(e *evidence.Entry, later bool) {
+func (n *chainCount) take(e *evidence.Entry, index int64) {
 	n.tagCount.take(e.ChainSeq, "record")
 	if n.here[e.Payload] {
 		return
@@ -598,7 +605,7 @@ func (n *chainCount) take(e *evidence.Entry, later bool) {
 	} else if len(n.Missing) == maxMissing {
 		n.Missing = append(n.Missing, "…")
 	}
-	if later {
+	if index >= n.cut {
 		n.Later++
 	}
 }
@@ -618,24 +625,18 @@ func (n *census) About(records []*evidence.Record) (about string) {
 	return about
 }
 
-// judgeTags refutes where the entries show that the log counts the actors or the subjects of the file's records falsely. It reports whether it found
-// nothing.
-func (c *check) judgeTags(n *census) bool {
-	right := n.Wrong == ""
-	if !right {
-		c.refute(c.ofLog(), "count", nil, "%s: a log that counts actors counts every record", n.Wrong)
-	}
+// isMiscounted finds where the entries show that the log counts the actors or the subjects of the file's records falsely.
+func (k *readersLog) isMiscounted(a *asked) {
+	n, told := k.counts, map[*tagCount]bool{} // each is reported once
+	a.refuteIf(n.Wrong != "", "%s: a log that counts actors counts every record", n.Wrong)
 	judge := func(r *evidence.Record, of *tagCount, what string) {
-		if of.Wrong != "" {
-			c.refute(c.ofLog(), "count", r, "the log counts %s: it counts the %s falsely", of.Wrong, what)
-			of.Wrong, right = "", false // it is reported once
-		}
+		a.about(r).refuteIf(of.Wrong != "" && !told[of], "the log counts %s: it counts the %s falsely", of.Wrong, what)
+		told[of] = true
 	}
-	for _, r := range c.all {
+	for _, r := range k.all {
 		judge(r, n.Actors[evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())], "records of this actor")
 		if r.Log != nil && r.Log.SubjectSeq > 0 {
 			judge(r, n.Subjects[r.Log.Subject], "judgments about this subject")
 		}
 	}
-	return right
 }

@@ -354,18 +354,23 @@ func checksIn(t *testing.T, root string) []guard {
 			set := token.NewFileSet()
 			tree := must.Get(parser.ParseFile(set, file, text, parser.SkipObjectResolution))(t)
 			for _, decl := range tree.Decls {
-				f, ok := decl.(*ast.FuncDecl)
-				if !ok {
-					continue
-				}
+				within := ""
 				of := func(e ast.Expr) {
 					from, to := set.Position(e.Pos()).Offset, set.Position(e.End()).Offset
 					name, _ := filepath.Rel(root, file)
 					source := strings.Join(strings.Fields(string(text[from:to])), " ")
-					all = append(all, guard{fmt.Sprintf("%s: %s: %s", filepath.ToSlash(name), f.Name.Name, source), file, from, to})
+					all = append(all, guard{fmt.Sprintf("%s: %s: %s", filepath.ToSlash(name), within, source), file, from, to})
 				}
-				ast.Inspect(f, func(n ast.Node) bool {
+				ast.Inspect(decl, func(n ast.Node) bool {
 					switch n := n.(type) {
+					case *ast.FuncDecl:
+						within = n.Name.Name
+					case *ast.ValueSpec: // a table of rules
+						within = n.Names[0].Name
+					case *ast.CallExpr:
+						if slices.Contains([]string{"refuteIf", "doubtIf"}, called(n.Fun)) {
+							operands(n.Args[0], of)
+						}
 					case *ast.IfStmt:
 						if refuses(n.Body.List) {
 							operands(n.Cond, of)
@@ -413,7 +418,7 @@ func refuses(body []ast.Stmt) bool {
 	switch s := body[len(body)-1].(type) {
 	case *ast.ReturnStmt:
 		if len(s.Results) == 0 {
-			return false
+			return refuses(body[:len(body)-1])
 		}
 		switch last := s.Results[len(s.Results)-1].(type) {
 		case *ast.CallExpr:
@@ -424,7 +429,7 @@ func refuses(body []ast.Stmt) bool {
 		}
 	case *ast.ExprStmt:
 		c, ok := s.X.(*ast.CallExpr)
-		return ok && slices.Contains([]string{"refute", "doubt", "unsure", "allDoubt", "contradicts"}, called(c.Fun))
+		return ok && slices.Contains([]string{"refute", "doubt", "add"}, called(c.Fun))
 	}
 	return false
 }

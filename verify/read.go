@@ -432,79 +432,62 @@ type envelope struct {
 // check checks who exported the record, and what the receipts prove.
 func (s *envelope) check(c *check) {
 	c.statement = &Statement{Issuer: evidence.Abbreviate(s.Issuer), Subject: evidence.Abbreviate(s.Subject), ContentType: evidence.Abbreviate(s.ContentType)}
-	s.exporter(c)
+	x := &export{envelope: s}
+	var public crypto.PublicKey
+	if i := exporterKey(c.Trust, s.Statement); i >= 0 {
+		x.key = &c.Trust.Keys[i]
+		public = x.key.Public()
+		x.wrong = s.Check(public)
+		c.notes[Envelope] = fmt.Sprintf("%s %q signed the statement; only the record's own signatures show who said what", x.key.Role, x.key.Name)
+	}
+	if x.wrong == nil {
+		x.contradiction, x.unread = s.certificate(public)
+	}
+	ask(&c.findings, rulesOfExport, nil, x)
+	if x.key != nil && x.wrong == nil {
+		ask(&c.findings, rulesOfExporter, nil, x)
+	}
 	for i := range s.Receipts {
 		c.statement.Receipts = append(c.statement.Receipts, s.receipt(c.Trust, &s.Receipts[i]))
 	}
 }
 
-// exporter checks the signature of the statement. The operator or the record's actor may have made it.
-func (s *envelope) exporter(c *check) {
-	i := exporterKey(c.Trust, s.Statement)
-	if i < 0 {
-		if why := s.certificate(nil); why != nil {
-			c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
-			return
-		}
-		c.doubt(Envelope, "unknown-key", nil, "no key of the trust file signed the statement")
-		return
-	}
-	key := &c.Trust.Keys[i]
-	switch err := s.Check(key.Public()); {
-	case errors.Is(err, scitt.ErrUnsupported):
-		c.doubt(Envelope, "unsupported", nil, "the statement: %v", err)
-		return
-	case err != nil:
-		c.refute(Envelope, "signature", nil, "the statement was not signed with the key that it names: %v", err)
-		return
-	}
-	if why := s.certificate(key.Public()); why != nil {
-		c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
-	}
-	p := &s.record.Payload
-	switch {
-	case s.Issuer != scitt.Issuer(key.Role, key.Name):
-		c.refute(Envelope, "actor", nil, "the statement names the issuer %q, and is signed with the key of %s %q", evidence.Abbreviate(s.Issuer), key.Role, key.Name)
-	case key.Role != evidence.RoleOperator && (key.Role != p.Role() || key.Name != p.Actor()):
-		c.refute(Envelope, "actor", nil, "the operator or the record's actor signs its statement, and this one is signed with the key of %s %q", key.Role, key.Name)
-	}
-	c.notes[Envelope] = fmt.Sprintf("%s %q signed the statement; only the record's own signatures show who said what", key.Role, key.Name)
-	c.exporterKey(key)
-	if len(key.With) > 0 {
-		c.doubt(Envelope, "second-signature", nil, "the key %s must sign, too, and a COSE_Sign1 has one signature", key.With[0])
-	}
+// export is a statement, and what the trust file says of its signer: the operator or the record's actor. A statement has no time that an authority
+// vouches for.
+type export struct {
+	*envelope
+	key           *trust.Key // that it names; nil: the trust file does not have it
+	wrong         error      // why the signature is not that key's, or cannot be checked
+	contradiction error      // what speaks against the certificate that it names
+	unread        error      // why that certificate cannot be compared
 }
 
-// certificate says what speaks against a statement whose protected header names its signer's certificate; nil: nothing. public is the key of the
-// trust file that signed it; nil: none did, and then the key of the certificate is to have.
-func (s *envelope) certificate(public crypto.PublicKey) *Finding {
+// certificate says what speaks against a statement whose protected header names its signer's certificate. public is the key of the trust file that
+// signed it; nil: none did, and then the key of the certificate is to have.
+func (s *envelope) certificate(public crypto.PublicKey) (contradiction, unread error) {
 	signed := public != nil
 	if !signed {
 		named := s.Certificate()
 		if named == nil {
-			return nil
+			return nil, nil
 		}
 		var err error
 		if public, err = evidence.ParsePublicKey(named.RawSubjectPublicKeyInfo); err != nil {
-			return nil // a kind of key that is not known here
+			return nil, nil // a kind of key that is not known here
 		}
 		if err := s.Check(public); errors.Is(err, evidence.ErrSignature) {
-			return contradicted("it was not signed with the key of the certificate that it names")
+			return errors.New("it was not signed with the key of the certificate that it names"), nil
 		} else if err != nil {
-			return nil
+			return nil, nil
 		}
 	}
 	switch err := s.CheckCertificate(public); {
 	case errors.Is(err, scitt.ErrCertificate):
-		return contradicted(err.Error())
-	case err != nil && signed:
-		return &Finding{Status: NotProved, Rule: "unsupported", Reason: fmt.Sprintf("the certificate that it names: %v", err)}
+		return err, nil
+	case signed:
+		return nil, err
 	}
-	return nil
-}
-
-func contradicted(how string) *Finding {
-	return &Finding{Status: Refuted, Rule: "signature", Reason: "the statement contradicts itself: " + how}
+	return nil, nil
 }
 
 // receipt checks a receipt by a log of the trust file. The sizes and places in a receipt are in no signature. So a receipt that holds shows no
@@ -556,14 +539,4 @@ func unopened(o Options, status Status, rule string, err error) *Report {
 	r.Guarantees[0].Status, r.Guarantees[0].Rule, r.Outcome = status, rule, status
 	r.Guarantees = append(r.Guarantees, Finding{Guarantee: Envelope, Status: NotProved, Reason: "the file cannot be opened"})
 	return r
-}
-
-// exporterKey checks whether the key was good when the statement was signed. A statement has no time that an authority vouches for.
-func (c *check) exporterKey(key *trust.Key) {
-	switch {
-	case !key.Revoked.IsZero():
-		c.doubt(Envelope, "revoked", nil, "the key is revoked from %s on, and nothing shows when the statement was signed", utc(key.Revoked))
-	case !key.NotAfter.IsZero():
-		c.doubt(Envelope, "validity", nil, "the key was valid only until %s, and nothing shows when the statement was signed", utc(key.NotAfter))
-	}
 }

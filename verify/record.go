@@ -18,121 +18,190 @@ import (
 	"jurat/verify/trust"
 )
 
-// signature checks who signed, and whether the signature is over the payload. It returns who the trust file says that was; nil: it does not say.
-func (c *check) signature(r *evidence.Record, i int, at trust.Proof) *trust.Identified {
-	p, signer := &r.Payload, r.Payload.Signers[i]
-	key := c.Trust.Key(signer.KeyID)
-	if key == nil {
-		return c.certified(r, i, at)
+// dated is what time stamps and stamped checkpoints prove of when a record existed.
+type dated struct {
+	*evidence.Record
+	at          trust.Proof // as the reader's demands count
+	checked     bool        // by a clock that is independent, and about whose certificates revocation was asked
+	forged      error       // why a time stamp is a forgery
+	doubts      error       // why those that are not prove nothing
+	undatable   bool        // a stamp of a checkpoint is forged
+	options     *Options
+	unqualified *trust.Unqualified // why the time is not qualified; nil: it is, or the reader does not ask
+}
+
+// open reports whether no time is proved, and nothing says why.
+func (d *dated) open() bool { return !d.at.Proved() && d.forged == nil && !d.undatable }
+
+// Skew is the rule that doubts the time of a record that claims a later time than the proved one. The record may be
+// intact.
+const Skew = "skew"
+
+// untimed says why there is no time that answers, where it is not as said.
+func untimed(at trust.Proof, said string) string {
+	if at.Proved() {
+		return "no clock that you demand proves its time: the operator's own does not count"
 	}
-	if err := r.CheckSignatureOf(i, key.KeyID, key.Public()); err != nil {
-		c.falseSignature(r, i, err)
-		return nil
+	return said
+}
+
+var unlisted = &trust.Unqualified{Rule: "service", Reason: "no authority has stamped it that the trust file took from trusted lists"}
+
+// maxTimestamps bounds the time stamps of a record. The sender of the file controls how many there are.
+const maxTimestamps = 128
+
+// date finds out what proves when a record existed, and returns that as it stands in the report, too; nil: nothing.
+func (c *check) date(checker *trust.Checker, r *evidence.Record) (*dated, []trust.TimeOf) {
+	d := &dated{Record: r, undatable: c.log.forged, options: c.options}
+	if !d.undatable {
+		c.stamps(checker, d)
 	}
-	if key.Role != p.Role() || key.Name != p.Actor() {
-		c.refute(Authentication, "actor", r, "it names %s %q as its actor and is signed with the key of %s %q",
-			p.Role(), p.Actor(), key.Role, key.Name)
+	if c.applies(Qualified) && d.at.Qualified == nil {
+		d.unqualified = cmp.Or(d.at.Unqualified, unlisted)
+	}
+	var times []trust.TimeOf
+	if d.at.Proved() {
+		times = []trust.TimeOf{timeOf(r, d.at)}
+		d.at.Demanded = c.options.Need.OfClock()
+	}
+	if d.checked = d.at.Checked != nil; c.options.Policy == Strict {
+		d.at.Demanded, d.at.Independent = true, d.at.Checked
+	}
+	return d, times
+}
+
+func (c *check) stamps(checker *trust.Checker, d *dated) {
+	var doubts []error
+	if n := len(d.Timestamps); n > maxTimestamps {
+		doubts = append(doubts, fmt.Errorf("it has %d time stamps; with more than %d, none is checked", n, maxTimestamps))
 	} else {
-		c.valid(r, key, at)
-	}
-	c.notRevoked(r, key, at)
-	c.together(r, key, at)
-	if key.Custody != trust.ByOwner {
-		c.doubt(NonRepudiation, "custody", r, "the operator keeps the key of %s %q and could have signed in its place", key.Role, key.Name)
-	}
-	return key.IdentifiedAt(at)
-}
-
-// valid checks whether the key signed within its validity period.
-func (c *check) valid(r *evidence.Record, key *trust.Key, at trust.Proof) {
-	inTime, ownWord := at.Within(key.NotAfter)
-	switch by := at.By(); {
-	case at.Proved() && !key.NotBefore.IsZero() && at.Earliest.Time.Before(key.NotBefore):
-		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.Earliest.Time), utc(key.NotBefore))
-	case key.NotAfter.IsZero():
-	case by == nil:
-		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and %s", utc(key.NotAfter), untimed(at, "the time of signing is not proved"))
-	case !inTime:
-		// A time stamp proves only the latest possible time: the record may have been signed in time and stamped
-		// late.
-		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the record is proved to be signed only by %s", utc(key.NotAfter), utc(by.Time))
-	case ownWord:
-		c.onWord(Authentication)
-	}
-}
-
-func (c *check) falseSignature(r *evidence.Record, i int, err error) {
-	c.refute(Content, "signature", r, "signature %d: %v", i, err)
-	c.author(Refuted, "signature", r, "signature %d was not made with the key that it names", i)
-}
-
-// author adds a finding about who signed.
-func (c *check) author(s Status, rule string, r *evidence.Record, format string, args ...any) {
-	c.add(Authentication, s, rule, r, format, args...)
-	c.add(NonRepudiation, s, rule, r, format, args...)
-}
-
-// notRevoked checks whether the record was signed before the key was revoked. The operator's own clock does not prove
-// that: a thief of the key may have that clock, too.
-func (c *check) notRevoked(r *evidence.Record, key *trust.Key, at trust.Proof) {
-	if key.Revoked.IsZero() || at.IndependentlyBefore(key.Revoked) {
-		return
-	}
-	c.author(NotProved, "revoked", r, "the key of %s %q is revoked from %s on, and no independent authority proves that it was signed before",
-		key.Role, key.Name, utc(key.Revoked))
-}
-
-// together checks whether the keys signed that the trust file demands besides this one. If the record does not name
-// them, it was sealed without them, so a forger of this one signature made it. The signatures of named keys are
-// checked one by one.
-func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
-	missing := slices.DeleteFunc(slices.Clone(key.With), func(id evidence.KeyID) bool {
-		return slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == id })
-	})
-	if len(missing) == 0 {
-		return
-	}
-	if existed, ownWord := at.Before(key.WithFrom); existed {
-		if ownWord {
-			c.onWord(Authentication)
+		for i, stamp := range d.Timestamps {
+			t, err := checker.Token(stamp.Token, d.Imprint(), trust.Proof{})
+			switch {
+			case err == nil:
+				d.at.Add(t)
+			case trust.Uncheckable(err):
+				doubts = append(doubts, fmt.Errorf("time stamp %d: %w", i, err))
+			default: // one forged token among good ones is still a forgery
+				d.at, d.forged = trust.Proof{}, fmt.Errorf("time stamp %d: %w", i, err)
+				return
+			}
 		}
-		return
 	}
-	open := !key.WithFrom.IsZero() && (!at.Proved() || at.Earliest.Time.Before(key.WithFrom))
-	for _, id := range missing {
-		if open {
-			c.author(NotProved, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and %s",
-				id, utc(key.WithFrom), untimed(at, "the time of signing is not proved"))
-			continue
-		}
-		c.author(Refuted, "second-signature", r, "the key of %s %q signs only together with the key %s, which did not sign", key.Role, key.Name, id)
+	if err := c.log.anchorsOf(d.Record, &d.at); err != nil {
+		doubts = append(doubts, err)
 	}
+	d.doubts = errors.Join(doubts...)
 }
 
-func (c *check) unknownKey(r *evidence.Record, signer evidence.SignerInfo) {
-	p := &r.Payload
-	reason := fmt.Sprintf("the trust file has no key %s", signer.KeyID)
-	switch {
-	case c.options.Trust == nil:
-		reason = "no trust file was given, so no key is trusted"
-	case c.Trust.Knows(p.Actor(), p.Role()):
-		reason = fmt.Sprintf("signed with the key %s; the trust file has other keys for %s %q", signer.KeyID, p.Role(), p.Actor())
+// timeOf returns a proof in the form of the report.
+func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
+	t := trust.TimeOf{Record: recordName(r), ProvedTime: *p.Earliest, Qualified: p.Qualified}
+	if t.Asked = false; p.Earliest.Clock != trust.Independent && p.Independent != nil { // Asked is not for reports
+		t.Independent = new(*p.Independent)
+		t.Independent.Asked = false
 	}
-	c.doubt(Content, "unknown-key", r, "%s", reason)
-	c.author(NotProved, "unknown-key", r, "%s", reason)
+	return t
 }
 
-// place checks whether a record has its place in a log that the reader trusts.
-func (c *check) place(r *evidence.Record) {
+// signing is one signature of a record, and what the reader's trust file says of its key.
+type signing struct {
+	*evidence.Record
+	place   int
+	at      trust.Proof
+	options *Options
+	trust   *trust.Trust
+	key     *trust.Key      // of the trust file; nil: not listed, so that certificates count
+	wrong   error           // why the signature is not that of the key that it names
+	vouched *trust.Vouching // nil: nothing in the record says whose an unlisted key is, or the signature is wrong
+}
+
+// signature holds a signature against the keys and CAs of the trust file.
+func (c *check) signature(checker *trust.Checker, r *evidence.Record, place int, at trust.Proof) *signing {
+	s := &signing{Record: r, place: place, at: at, options: c.options, trust: c.Trust, key: c.Trust.Key(r.Payload.Signers[place].KeyID)}
+	if s.key != nil {
+		s.wrong = r.CheckSignatureOf(place, s.key.KeyID, s.key.Public())
+		return s
+	}
+	given, err := trust.ReadCertificates(r, s.signer())
 	switch {
-	case c.log == nil:
-	case r.Log == nil:
-		c.doubt(Order, "inclusion", r, "it carries no proof of its place in a log")
+	case err != nil:
+		s.vouched = &trust.Vouching{Rule: "certificate", Err: err}
+	case len(given.Signers) == 0:
 	default:
-		if err := included(r, *c.log); err != nil {
-			c.refute(Order, "inclusion", r, "the log has no such record at index %d: %v", r.Log.Index, err)
+		// The key has the id that the payload names. So it can refute the signature, even if the reader does not
+		// trust it.
+		if s.wrong = r.CheckSignature(place, given.Key); s.wrong == nil {
+			s.vouched = new(checker.Vouch(r, given, at))
 		}
 	}
+	return s
+}
+
+func (s *signing) signer() evidence.KeyID { return s.Payload.Signers[s.place].KeyID }
+
+// isActors reports whether the key is that of the actor whom the record names.
+func (s *signing) isActors() bool {
+	return s.key.Role == s.Payload.Role() && s.key.Name == s.Payload.Actor()
+}
+
+func (s *signing) isEarly() bool {
+	return s.at.Proved() && !s.key.NotBefore.IsZero() && s.at.Earliest.Time.Before(s.key.NotBefore)
+}
+
+// missing lists the keys that the trust file demands besides this one, and that the record does not name.
+func (s *signing) missing() []evidence.KeyID {
+	return slices.DeleteFunc(slices.Clone(s.key.With), func(id evidence.KeyID) bool {
+		return slices.ContainsFunc(s.Payload.Signers, func(by evidence.SignerInfo) bool { return by.KeyID == id })
+	})
+}
+
+// isUnvouched asks whether it is for this reason that no CA vouches for the key.
+func isUnvouched(s *signing, a *asked) {
+	switch {
+	case s.vouched.Rule != a.rule:
+	case a.rule == "actor":
+		a.refute("it names %s %q as its actor: %v", s.Payload.Role(), s.Payload.Actor(), s.vouched.Err)
+	default:
+		a.doubt("signed with the key %s: %v", s.signer(), s.vouched.Err)
+	}
+}
+
+// asked asks the rules of a signature. It notes who the trust file says the signer is, and whether only the operator's clock says that the key counted.
+func (e *examined) asked(s *signing) {
+	n, by, ownWord := len(e.list), (*trust.Identified)(nil), false
+	ask(&e.findings, rulesOfSignature, s.Record, s)
+	switch {
+	case s.wrong != nil:
+	case s.key != nil:
+		ask(&e.findings, rulesOfKey, s.Record, s)
+		by = s.key.IdentifiedAt(s.at)
+		_, ended := s.at.Within(s.key.NotAfter)
+		_, begun := s.at.Before(s.key.WithFrom)
+		ownWord = ended && !s.key.NotAfter.IsZero() && !s.isEarly() && s.isActors() || begun && len(s.missing()) > 0
+	case s.vouched != nil:
+		ask(&e.findings, rulesOfCertificate, s.Record, s)
+		if ownWord = s.vouched.OwnWord; s.vouched.Rule == "" {
+			by = s.vouched.CA.Identified(s.Payload.Role(), s.Payload.Actor(), s.signer())
+			by.Revoked = s.vouched.Revoked
+			e.vouch(s.vouched.CA.Name, vouched{asked: s.vouched.CA.Asked(), asOf: s.vouched.AsOf, revoked: s.vouched.Revoked})
+		}
+	}
+	if s.wrong == nil {
+		ask(&e.findings, rulesOfCustody, s.Record, s)
+	}
+	if ownWord {
+		e.onWord(Authentication)
+	}
+	if by != nil && !slices.ContainsFunc(e.list[n:], unsure) {
+		e.identified = trust.AddIdentified(e.identified, *by)
+	}
+}
+
+// placed is a record, and the checkpoint of the log in which it is to have a place.
+type placed struct {
+	*evidence.Record
+	log *operator.Checkpoint // nil: none that counts
 }
 
 func (c *check) openCheckpoint(checkpoint string) (operator.Checkpoint, error) {
@@ -158,74 +227,13 @@ func included(r *evidence.Record, tree operator.Checkpoint) error {
 	return tlog.CheckRecord(proof, tree.Size, tlog.Hash(tree.Root), r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.Counts())))
 }
 
-// links compares what a record says that it follows and saw with their places in the log: a record cannot have seen a
-// later one.
-func (c *check) links() {
-	for _, r := range c.all {
-		for _, digest := range digestsIn(r) {
-			other := c.graph.ByDigest[digest]
-			if other == nil {
-				continue
-			}
-			if other.Log != nil && r.Log != nil && other.Log.Index >= r.Log.Index {
-				c.refute(Order, "causality", r, "it names record %s, which is later in the log", recordName(other))
-			}
-			if r.Payload.ActionType.InTrial() && other.Payload.Time().After(r.Payload.Time()) {
-				c.refute(Order, "claimed-time", r, "it claims %s, and names record %s, which claims the later time %s",
-					r.Payload.Timestamp, recordName(other), other.Payload.Timestamp)
-			}
-		}
-	}
+// naming is a record, and one that it names by digest.
+type naming struct {
+	*evidence.Record
+	other *evidence.Record
 }
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-// certified checks whether a CA of the trust file vouches for a signer whose key the trust file does not list.
-func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Identified {
-	p, signer := &r.Payload, r.Payload.Signers[i]
-	given, err := trust.ReadCertificates(r, signer.KeyID)
-	if err == nil && len(given.Signers) == 0 {
-		c.unknownKey(r, signer)
-		return nil
-	}
-	if err == nil {
-		// The key has the id that the payload names. So it can refute the signature, even if the reader does not
-		// trust it.
-		if err := r.CheckSignature(i, given.Key); err != nil {
-			c.falseSignature(r, i, err)
-			return nil
-		}
-	}
-	found := trust.Vouching{Rule: "certificate", Err: err}
-	if err == nil {
-		found = c.Vouch(r, given, at)
-	}
-	switch found.Rule {
-	case "certificate", "effort":
-		c.doubt(Content, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
-		c.author(NotProved, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
-		return nil
-	case "actor":
-		c.author(Refuted, found.Rule, r, "it names %s %q as its actor: %v", p.Role(), p.Actor(), found.Err)
-	case "revoked", "revocation":
-		c.author(NotProved, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
-	default:
-		c.vouched[found.CA.Name] = vouched{asked: found.CA.Asked(), asOf: found.AsOf, revoked: found.Revoked}.and(c.vouched[found.CA.Name])
-		if c.options.Policy == Strict && !found.CA.Asked() {
-			c.doubt(Authentication, "policy", r, "whether the certificates by which %s vouches were revoked was not asked", found.CA.Name)
-		}
-	}
-	if found.OwnWord {
-		c.onWord(Authentication)
-	}
-	if found.CA.Custody != trust.ByOwner {
-		c.doubt(NonRepudiation, "custody", r, "the trust file says that the operator keeps the keys that %s certifies: "+
-			"the operator could have signed in place of %s %q", found.CA.Name, p.Role(), p.Actor())
-	}
-	by := found.CA.Identified(p.Role(), p.Actor(), signer.KeyID)
-	by.Revoked = found.Revoked
-	return by
-}
 
 // vouched says how sure it is that the certificates by which a CA vouched were not revoked.
 type vouched struct {
@@ -269,104 +277,8 @@ func (c *check) noteVouched() {
 	}
 }
 
-// timeOf returns a proof in the form of the report.
-func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
-	t := trust.TimeOf{Record: recordName(r), ProvedTime: *p.Earliest, Qualified: p.Qualified}
-	if t.Asked = false; p.Earliest.Clock != trust.Independent && p.Independent != nil { // Asked is not for reports
-		t.Independent = new(*p.Independent)
-		t.Independent.Asked = false
-	}
-	return t
-}
-
-// time checks what authorities prove about when the signatures existed.
-func (c *check) time(r *evidence.Record) trust.Proof {
-	if c.anchors.forged {
-		return trust.Proof{}
-	}
-	var at trust.Proof
-	if n := len(r.Timestamps); n > maxTimestamps {
-		return c.orByAnchors(r, at, []error{fmt.Errorf("it has %d time stamps; with more than %d, none is checked", n, maxTimestamps)})
-	}
-	doubts := make([]error, len(r.Timestamps))
-	for i, stamp := range r.Timestamps {
-		t, err := c.Token(stamp.Token, r.Imprint(), trust.Proof{})
-		switch {
-		case err == nil:
-			at.Add(t)
-		case trust.Uncheckable(err):
-			doubts[i] = fmt.Errorf("time stamp %d: %w", i, err)
-		default: // one forged token among good ones is still a forgery
-			c.refute(Time, "token", r, "time stamp %d: %v", i, err)
-			return trust.Proof{}
-		}
-	}
-	return c.orByAnchors(r, at, doubts)
-}
-
-// maxTimestamps bounds the time stamps of a record. The sender of the file controls how many there are.
-const maxTimestamps = 128
-
-// orByAnchors adds what stamped checkpoints prove, and sums up.
-func (c *check) orByAnchors(r *evidence.Record, at trust.Proof, doubts []error) trust.Proof {
-	if err := c.byAnchors(r, &at); err != nil {
-		doubts = append(doubts, err)
-	}
-	if !at.Proved() {
-		if err := errors.Join(doubts...); err != nil {
-			c.doubt(Time, trust.Doubtful(err), r, "%v", err)
-		} else {
-			c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
-		}
-		return at
-	}
-	c.times = append(c.times, timeOf(r, at))
-	// A record may claim any earlier time, because it can be stamped late, and no later one: it is signed after its act.
-	if claimed := r.Payload.Time(); claimed.Sub(at.Earliest.Time) > trust.MaxSkew {
-		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at.Earliest.Time))
-	}
-	at.Demanded = c.options.Need.OfClock()
-	return at
-}
-
-// Skew is the rule that doubts the time of a record that claims a later time than the proved one. The record may be
-// intact.
-const Skew = "skew"
-
-// before checks whether the record existed before the moment that the reader asks about.
-func (c *check) before(r *evidence.Record, at trust.Proof) {
-	moment := c.options.Before
-	existed, ownWord := at.Before(moment)
-	switch by := at.By(); {
-	case moment.IsZero():
-	case by == nil:
-		c.doubt(Before, "time", r, "%s", untimed(at, "its time is not proved"))
-	case !existed && at.Demanded:
-		c.doubt(Before, "time", r, "the earliest proof by an independent clock that it existed is of %s, not before %s", utc(by.Time), utc(moment))
-	case !existed:
-		c.doubt(Before, "time", r, "the earliest proof that it existed is of %s, not before %s", utc(by.Time), utc(moment))
-	case ownWord:
-		c.onWord(Before)
-	}
-}
-
-// untimed says why there is no time that answers, where it is not as said.
-func untimed(at trust.Proof, said string) string {
-	if at.Proved() {
-		return "no clock that you demand proves its time: the operator's own does not count"
-	}
-	return said
-}
-
 // OperatorsClock is the rule of what is proved as far as the operator's clock, and of nothing more.
 const OperatorsClock = "operator-clock"
-
-// onWord notes that an answer is proved only as far as the operator's clock.
-func (c *check) onWord(g Guarantee) {
-	if !slices.Contains(c.ownWord, g) {
-		c.ownWord = append(c.ownWord, g)
-	}
-}
 
 // noteOwnWord says which answers only the operator's clock gives.
 func (c *check) noteOwnWord() {
@@ -375,17 +287,6 @@ func (c *check) noteOwnWord() {
 			Before:         ", by the operator's clock alone: no independent authority proves that of each",
 			Authentication: "; that each signed while its key or certificate counted, only the operator's clock says",
 		}[g]
-	}
-}
-
-// qualified checks whether a qualified service has stamped the record.
-func (c *check) qualified(r *evidence.Record, at trust.Proof) {
-	switch {
-	case !c.applies(Qualified) || at.Qualified != nil:
-	case at.Unqualified != nil:
-		c.doubt(Qualified, at.Unqualified.Rule, r, "%s", at.Unqualified.Reason)
-	default:
-		c.doubt(Qualified, "service", r, "no authority has stamped it that the trust file took from trusted lists")
 	}
 }
 
@@ -436,19 +337,23 @@ func (c *check) noteTimes() {
 	c.noteQualified()
 }
 
-// anchors are the stamped checkpoints of the checked file: everything that one covers existed by the times that its tokens prove.
-type anchors struct {
-	list   []opened
-	forged bool // a token is
-	forked bool // a checkpoint is of another history than the file's
+// log is the log from which a file says that it was cut, and what its checkpoints show.
+type log struct {
+	*operator.Checkpoint        // verified; nil: none, or none that counts
+	unknown              error  // why there is none that counts
+	witnesses            string // which of the reader's witnesses cosigned it, for the report; "": not asked
+	unwitnessed          error  // why too few did
+	anchors              []opened
+	forged               bool // a token of an anchor is
 }
 
-// opened is an anchor and what it proves.
+// opened is an anchor, a stamped checkpoint, and what it proves: everything that it covers existed by the times that its tokens prove.
 type opened struct {
 	size   int64 // how many entries it covers
 	err    error // why it covers nothing that the reader knows of
 	times  []trust.Stamped
 	doubts several
+	forged error
 }
 
 // several joins errors. Its text is that of the first one, because the report repeats it for each record.
@@ -463,26 +368,39 @@ func (s several) Error() string {
 
 func (s several) Unwrap() []error { return s }
 
-// openAnchors checks what the anchors of a file prove. unknown says why the file has no checkpoint that counts; nil: it has.
-func (c *check) openAnchors(list []evidence.Anchor, unknown error) {
+// openLog opens the checkpoint and the anchors of a file.
+func (c *check) openLog(checkpoint string, list []evidence.Anchor) {
+	tree, err := c.openCheckpoint(checkpoint)
+	if c.log.unknown = err; err == nil {
+		c.log.Checkpoint = &tree
+		c.witnessed(checkpoint)
+	}
 	for i := range list {
-		one := opened{err: unknown}
-		if unknown == nil {
+		one := opened{err: err}
+		if err == nil {
 			one.size, one.err = c.anchored(&list[i])
 		}
-		if errors.Is(one.err, operator.ErrFork) && !c.anchors.forked {
-			c.anchors.forked = true
-			c.placed = append(c.placed, Finding{Guarantee: Order, Status: Refuted, Rule: "fork", Reason: fmt.Sprintf("stamped checkpoint %d: %v", i, one.err)})
-		}
-		times, doubts, err := c.Anchor(&list[i])
-		if err != nil {
-			c.refute(Time, "token", nil, "stamped checkpoint %d: %v", i, err)
-			c.anchors.forged = true
-			continue
-		}
-		one.times, one.doubts = times, doubts
-		c.anchors.list = append(c.anchors.list, one)
+		one.times, one.doubts, one.forged = c.Anchor(&list[i])
+		c.log.forged = c.log.forged || one.forged != nil
+		c.log.anchors = append(c.log.anchors, one)
 	}
+}
+
+// witnessed asks whether enough of the reader's witnesses have cosigned the file's checkpoint. Without witnesses, a
+// thief of the log's key could show each reader a different history.
+func (c *check) witnessed(checkpoint string) {
+	if c.Trust.Quorum == 0 {
+		return
+	}
+	found, err := c.Trust.Witnessed(checkpoint, c.options.At)
+	if c.log.unwitnessed = err; err != nil {
+		return
+	}
+	names := make([]string, len(found))
+	for i, cosignature := range found {
+		names[i] = cosignature.Witness.Name()
+	}
+	c.log.witnesses = fmt.Sprintf("; %d of the reader's %d witnesses have cosigned it: %s", len(found), len(c.Trust.Witnesses), strings.Join(names, ", "))
 }
 
 // anchored returns how many entries of the file's log an anchor covers.
@@ -491,7 +409,7 @@ func (c *check) anchored(a *evidence.Anchor) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	small, large := tree, *c.log
+	small, large := tree, *c.log.Checkpoint
 	if small.Size > large.Size {
 		small, large = large, small
 	}
@@ -502,16 +420,16 @@ func (c *check) anchored(a *evidence.Anchor) (int64, error) {
 	return tree.Size, proof.Check(small, large)
 }
 
-// byAnchors adds what the anchors prove about a record that they cover.
-func (c *check) byAnchors(r *evidence.Record, at *trust.Proof) error {
-	if len(c.anchors.list) == 0 {
+// anchorsOf adds what the anchors prove about a record that they cover. None of them is forged.
+func (l *log) anchorsOf(r *evidence.Record, at *trust.Proof) error {
+	if len(l.anchors) == 0 {
 		return nil
 	}
 	var doubts several
-	covered := c.log != nil && r.Log != nil && included(r, *c.log) == nil
-	for _, a := range c.anchors.list {
+	covered := l.Checkpoint != nil && r.Log != nil && included(r, *l.Checkpoint) == nil
+	for _, a := range l.anchors {
 		switch {
-		case a.err != nil && (c.log == nil || covered):
+		case a.err != nil && (l.Checkpoint == nil || covered):
 			doubts = append(doubts, fmt.Errorf("%w: the time stamp is over a checkpoint, and %w", timestamp.ErrUntrusted, a.err))
 		case a.err == nil && covered && r.Log.Index < a.size:
 			for _, t := range a.times {
@@ -524,25 +442,4 @@ func (c *check) byAnchors(r *evidence.Record, at *trust.Proof) error {
 		return nil
 	}
 	return doubts
-}
-
-// witnessed checks whether enough of the reader's witnesses have cosigned the file's checkpoint. Without witnesses, a
-// thief of the log's key could show each reader a different history.
-func (c *check) witnessed(checkpoint string) {
-	if c.Trust.Quorum == 0 {
-		return
-	}
-	found, err := c.Trust.Witnessed(checkpoint, c.options.At)
-	switch {
-	case errors.Is(err, trust.ErrNotWitnessed):
-		c.placed = append(c.placed, Finding{Guarantee: Order, Status: NotProved, Rule: "witnesses", Reason: err.Error()})
-	case err != nil:
-		c.placed = append(c.placed, Finding{Guarantee: Order, Status: Refuted, Rule: "cosignature", Reason: err.Error()})
-	default:
-		names := make([]string, len(found))
-		for i, cosignature := range found {
-			names[i] = cosignature.Witness.Name()
-		}
-		c.witnesses = fmt.Sprintf("; %d of the reader's %d witnesses have cosigned it: %s", len(found), len(c.Trust.Witnesses), strings.Join(names, ", "))
-	}
 }

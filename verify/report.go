@@ -410,20 +410,20 @@ const notTold = "the reason is left out: this file has more reasons than a repor
 type details struct {
 	room    int
 	reasons map[string]string
-	worst   map[asked]int // ranks
+	worst   map[question]int // ranks
 	leftOut int
 }
 
-// asked is one guarantee of one record.
-type asked struct {
+// question is one guarantee of one record.
+type question struct {
 	record    string
 	guarantee Guarantee
 }
 
 // admit returns the finding in the form in which the report keeps it, or false if there is no room.
 func (d *details) admit(f Finding) (Finding, bool) {
-	question := asked{f.Record, f.Guarantee}
-	worst := f.Record == "" || f.Status.Rank() > d.worst[question]
+	asked := question{f.Record, f.Guarantee}
+	worst := f.Record == "" || f.Status.Rank() > d.worst[asked]
 	cost := 0
 	if !worst {
 		cost = sizeOfDetail
@@ -444,20 +444,39 @@ func (d *details) admit(f Finding) (Finding, bool) {
 	}
 	f.Reason = reason
 	if worst && f.Record != "" {
-		d.worst[question] = f.Status.Rank()
+		d.worst[asked] = f.Status.Rank()
 	}
 	return f, true
 }
 
-// keep appends findings as long as there is room.
-func (c *check) keep(list []Finding, found ...Finding) []Finding {
-	if c.details == nil { // a single record needs no bound
-		return append(list, found...)
-	}
-	for _, f := range found {
-		if f, kept := c.details.admit(f); kept {
-			list = append(list, f)
+// findings are what was found against guarantees.
+type findings struct {
+	list    []Finding
+	details *details             // nil: for a single record, which needs no bound
+	applies func(Guarantee) bool // nil: of no table asked with it that tells these apart
+}
+
+// keep adds findings as long as there is room.
+func (f *findings) keep(found ...Finding) {
+	for _, one := range found {
+		kept := true
+		if f.details != nil {
+			one, kept = f.details.admit(one)
+		}
+		if kept {
+			f.list = append(f.list, one)
 		}
 	}
-	return list
+}
+
+// worst returns the worst finding about a guarantee; nil: none.
+func (f *findings) worst(g Guarantee) *Finding {
+	var worst *Finding
+	for i := range f.list {
+		one := &f.list[i]
+		if one.Guarantee == g && (worst == nil || one.Status.Worse(worst.Status)) {
+			worst = one
+		}
+	}
+	return worst
 }

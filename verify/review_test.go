@@ -238,6 +238,43 @@ func TestEveryRuleOfADelivery(t *testing.T) {
 	}
 }
 
+// TestDeliveryOfWhatIsMissing: a delivery says that something which it names is not in the file, also where nothing else is against it.
+func TestDeliveryOfWhatIsMissing(t *testing.T) {
+	for name, id := range map[string]string{"by id": "x", "by review alone": ""} {
+		s := newStory(t)
+		gone := s.house.Seal(t, answer())
+		d := deliveryOf(routeA9, gone, s.add(reviewOf(gone, evidence.ApprovedWithModifications, routeA9)))
+		if id == "" {
+			d.OriginalResponseID = ""
+		}
+		if f := s.report().For(verify.HumanReview, s.records[0].Payload.RecordID); f.Rule != "missing" {
+			t.Errorf("%s: %+v", name, f)
+		}
+		delivered := s.add(d)
+		if f := s.report().For(verify.HumanReview, delivered.Payload.RecordID); f.Rule != "missing" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// TestWhatIsFoundOfNoVector: trust that cannot be used is said to be so, and what is given on rests on signatures.
+func TestWhatIsFoundOfNoVector(t *testing.T) {
+	s := newStory(t)
+	s.add(deliveryOf(routeA9, s.add(answer())))
+	o := s.house.Options(t)
+	unknown := *o.Trust
+	unknown.Keys = nil
+	o.Trust = &unknown
+	if f := verify.Bundle(s.house.Bundle(t, s.records...), o).Of(verify.GivenOn); f.Rule != "rests" || f.Status != verify.NotProved {
+		t.Errorf("%+v", f)
+	}
+	unknown.Witnesses = []string{"no key"}
+	r := verify.Bundle(s.house.Bundle(t, s.records...), o)
+	if !slices.ContainsFunc(r.Details, func(f verify.Finding) bool { return strings.Contains(f.Reason, "the trust cannot be used") }) {
+		t.Errorf("%+v", r.Details)
+	}
+}
+
 // TestPartsOfAReviewLeftOut: a missing record means not proved, and never refuted.
 func TestPartsOfAReviewLeftOut(t *testing.T) {
 	s := newStory(t)

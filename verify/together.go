@@ -50,7 +50,7 @@ type gathered struct {
 
 // take keeps the records of a verified file.
 func (t *Together) take(c *check) {
-	if t == nil || c.log == nil || len(c.all) == 0 || c.worst(Order) != nil {
+	if t == nil || c.log.Checkpoint == nil || len(c.all) == 0 || c.worst(Order) != nil {
 		return
 	}
 	g := t.logs[c.log.Origin]
@@ -61,7 +61,7 @@ func (t *Together) take(c *check) {
 	}
 	g.files++
 	if g.largest == nil || c.log.Size > g.largest.Size {
-		g.largest = c.log
+		g.largest = c.log.Checkpoint
 	}
 	if root, known := g.roots[c.log.Size]; known && root != c.log.Root {
 		g.forked[c.log.Size] = true
@@ -72,7 +72,7 @@ func (t *Together) take(c *check) {
 		withoutTexts(&alone) // also of a trial's acts: questions across files need only digests
 		g.add(&alone, c.said[r])
 	}
-	for _, f := range c.findings {
+	for _, f := range c.list {
 		if f.Guarantee == Content || f.Guarantee == Authentication {
 			g.found[f] = true
 		}
@@ -110,19 +110,20 @@ func (t *Together) Reports() []*Report {
 
 func (g *gathered) check(o Options) *check {
 	c := newCheck(o, SeveralFiles)
-	c.log, c.said = g.largest, g.said
+	c.log.Checkpoint, c.said = g.largest, g.said
 	c.all = slices.SortedFunc(maps.Values(g.at), func(a, b *evidence.Record) int { return cmp.Compare(a.Log.Index, b.Log.Index) })
 	place := map[string]int{}
 	for i, r := range c.all {
 		place[recordName(r)] = i
 	}
-	c.findings = slices.SortedFunc(maps.Keys(g.found), func(a, b Finding) int {
+	c.list = slices.SortedFunc(maps.Keys(g.found), func(a, b Finding) int {
 		return cmp.Or(place[a.Record]-place[b.Record], cmp.Compare(a.Guarantee, b.Guarantee), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Reason, b.Reason))
 	})
 	c.notes[Content] = "every signature is valid over the canonical payload"
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[Order] = "each file is of this log, and none contradicts another about it"
-	c.oneHistory(g)
+	ask(&c.findings, rulesOfFiles, nil, g)
+	ask(&c.findings, rulesOfIDs, nil, c.all)
 	c.graph = newGraph(c.all)
 	c.tags()
 	c.reviews()
@@ -130,23 +131,6 @@ func (g *gathered) check(o Options) *check {
 		c.chain()
 	}
 	return c
-}
-
-// oneHistory refutes a log whose files show two histories, or that has one record_id twice.
-func (c *check) oneHistory(g *gathered) {
-	for _, size := range slices.Sorted(maps.Keys(g.forked)) {
-		c.fork("the files show two checkpoints of %d entries with different roots", size)
-	}
-	for _, r := range g.doubled {
-		c.refute(Order, "fork", r, "the files show two records at index %d", r.Log.Index)
-	}
-	seen := map[string]bool{}
-	for _, r := range c.all {
-		if seen[recordName(r)] {
-			c.refute(Order, "twin", r, "the log has another record with this id, at a lower index")
-		}
-		seen[recordName(r)] = true
-	}
 }
 
 // Exchanges says which exchanges of messages between agents the files show from both sides, and which from one. It is nil unless both sides are among
@@ -168,7 +152,7 @@ func (c *check) exchange(e examined, against *Finding) {
 	if s == nil {
 		return
 	}
-	if c.log != nil && len(e.placed) == 0 {
+	if c.log.Checkpoint != nil && len(e.place.list) == 0 {
 		s.Log = c.log.Origin
 	}
 	for _, t := range e.times {
@@ -181,7 +165,7 @@ func (c *check) exchange(e examined, against *Finding) {
 	}
 	slices.SortFunc(s.Keys, func(a, b evidence.KeyID) int { return bytes.Compare(a[:], b[:]) })
 	s.Owners = e.identified
-	c.options.Together.exchanges.Take(s, whyNot(e.findings, against))
+	c.options.Together.exchanges.Take(s, whyNot(e.list, against))
 }
 
 // whyNot says why the record of an exchange proves nothing; "": it proves something.

@@ -16,176 +16,96 @@ import (
 	"jurat/jury"
 )
 
-// trial checks what only a whole trial can answer. jury.Replay states the rules of a trial; trials are conducted by
-// it, too. Here its answer is reported under the guarantee that it concerns.
+// heard is what the records of a file say of one trial. jury.Replay states the rules of a trial; trials are conducted by it, too. Here its answer is
+// reported under the guarantee that it concerns.
+type heard struct {
+	*file
+	records  []*evidence.Record // its acts. All else, such as a review of the verdict, is none
+	acts     []jury.Act
+	unread   map[*evidence.Record]error // why acts cannot be read
+	replayed *jury.Replayed             // nil: not finished, or not asked
+	wrong    *jury.Discrepancy          // what the first act that differs breaks; nil: none does
+	fault    error                      // of the replay
+	invented error                      // why a quotation does not stand; nil: all do
+	quoting  evidence.Digest            // the act that has it
+}
+
+// trial checks what only a whole trial can answer.
 func (c *check) trial() {
 	c.notes[Completeness] = "every act from the submission to the closing is there, once and in its place"
 	c.notes[Simultaneity] = "every juror was asked before any answer of the round, and was shown only what had been said before"
 	c.notes[Verdict] = "consensus, threshold and method, run again on the sealed votes, give the sealed judgment"
-	defer c.restOnSignatures()
-	acts, records := c.acts()
-	if acts == nil {
-		return
-	}
-	c.oneTrial(records)
-	for _, r := range records {
-		if r.Payload.ActionType != evidence.Submission {
-			continue
-		}
-		// If the evidence is sealed apart, the digest is that of the commitment, so this needs no disclosure.
-		if digest := evidence.DigestOf(r.Payload.Response); digest != r.Payload.Case {
-			c.refute(Completeness, "case", r, "the evidence has the digest %s; the acts judge %s", digest, r.Payload.Case)
-		}
-	}
-	c.onlyThisTrial(records[0])
-	c.withoutGaps(records[0].Payload.ChainID)
-	if acts[0].Type != evidence.Submission { // requests cannot be rebuilt without the evidence's digest
-		c.allDoubt("submission", "the file lacks the submission, so the trial cannot be followed from its beginning")
-		return
-	}
-	c.replay(records[0], acts)
-}
-
-// trialGuarantees rest on all acts together.
-var trialGuarantees = []Guarantee{Completeness, Simultaneity, Verdict}
-
-// restOnSignatures doubts the trial's guarantees unless each act is proved to be its actor's.
-func (c *check) restOnSignatures() {
-	for _, g := range []Guarantee{Content, Authentication} {
-		if f := c.worst(g); f != nil {
-			c.allDoubt("signatures", "it rests on acts whose %s is %s", g, f.Status)
-			return
-		}
-	}
-}
-
-// allDoubt doubts those guarantees of a trial that nothing refutes.
-func (c *check) allDoubt(rule, format string, args ...any) {
-	for _, g := range trialGuarantees {
-		if c.worst(g) == nil {
-			c.doubt(g, rule, nil, format, args...)
-		}
-	}
-}
-
-// acts reads the acts, and returns them with their records; none if one cannot be read. It skips records that are not acts of a trial, such as a review of
-// the verdict.
-func (c *check) acts() (acts []jury.Act, records []*evidence.Record) {
-	whole := true
+	h := &heard{file: &c.file, unread: map[*evidence.Record]error{}}
 	for _, r := range c.all {
-		if !r.Payload.ActionType.InTrial() {
-			continue
+		if r.Payload.ActionType.InTrial() {
+			a, err := jury.ReadAct(r)
+			if h.acts, h.records = append(h.acts, a), append(h.records, r); err != nil {
+				h.unread[r] = err
+			}
 		}
-		a, err := jury.ReadAct(r)
-		if err != nil {
-			c.refute(Completeness, jury.RuleBody, r, "%s: %v", r.Payload.ActionType, err)
-			whole = false
+	}
+	ask(&c.findings, rulesOfBodies, nil, h)
+	if len(h.unread) == 0 {
+		ask(&c.findings, rulesOfBeginning, nil, h)
+		clerk := ""
+		for _, r := range h.records {
+			if r.Payload.Role() == evidence.RoleClerk {
+				clerk = cmp.Or(clerk, r.Payload.AgentID)
+			}
+			ask(&c.findings, rulesOfAct, r, act{h, r, clerk})
 		}
-		acts, records = append(acts, a), append(records, r)
+		ask(&c.findings, rulesOfTrial, nil, h)
+		if h.begins() {
+			h.replay()
+			ask(&c.findings, rulesOfReplay, nil, h)
+			if c.closed = h.replayed != nil; c.closed {
+				c.noteTrial(h.replayed)
+			}
+		}
 	}
-	if !whole {
-		c.allDoubt(jury.RuleBody, "an act cannot be read")
-		return nil, nil
-	}
-	return acts, records
+	ask(&c.findings, rulesOfActs, nil, &c.findings)
 }
 
-// oneTrial refutes acts of two trials or two clerks.
-func (c *check) oneTrial(records []*evidence.Record) {
-	first, clerk := &records[0].Payload, ""
-	if first.ActionType != evidence.Submission {
-		c.refute(Completeness, "submission", records[0], "the first act in the file is not the submission; every trial begins with it")
-	}
-	for _, r := range records {
-		p := &r.Payload
-		if p.ChainID != first.ChainID || p.Case != first.Case {
-			c.refute(Completeness, "one-trial", r, "it is of another trial: chain %q, case %s", p.ChainID, p.Case)
-		}
-		if p.Role() != evidence.RoleClerk {
-			continue
-		}
-		clerk = cmp.Or(clerk, p.AgentID)
-		if clerk != p.AgentID {
-			c.refute(Completeness, "one-clerk", r, "it is by clerk %q, and the acts before it by %q", p.AgentID, clerk)
-		}
-	}
-}
-
-// onlyThisTrial refutes foreign records. A case file may hold only the trial's acts and, after the first of them, people's decisions on the
-// trial.
-func (c *check) onlyThisTrial(first *evidence.Record) {
-	begun := false
-	for _, r := range c.all {
-		p, of := &r.Payload, &first.Payload
-		if begun = begun || r == first; p.ActionType.InTrial() {
-			continue
-		}
-		if !begun || p.ChainID != of.ChainID || !p.Case.IsZero() && p.Case != of.Case {
-			c.refute(Completeness, "foreign", r, "it does not belong to this trial")
-		}
-	}
-}
-
-// withoutGaps compares the records of the trial's chain (acts and decisions) with the log's own count of them. A
-// record that the log counted and the file lacks was left out: another branch of the trial, for example, that ended
-// less well. A record without its count could hide one: anybody can take it away.
-func (c *check) withoutGaps(chain string) {
-	want := int64(0)
-	var uncounted *evidence.Record
-	for _, r := range c.all {
-		if r.Payload.ChainID != chain {
-			continue
-		}
-		if r.Log == nil {
-			uncounted = cmp.Or(uncounted, r)
-			continue
-		}
-		if want++; r.Log.ChainSeq != want {
-			c.refute(Completeness, "gap", r, "the log counts it as record %d of the trial, and it is number %d in the file: a record was left out", r.Log.ChainSeq, want)
-			return
-		}
-	}
-	if uncounted != nil {
-		c.doubt(Completeness, "inclusion", uncounted, "nothing says as which record of the trial the log counts it, so another could have been left out")
-	}
-}
-
-// guaranteeOf maps each rule of a trial to the guarantee that it concerns.
-var guaranteeOf = map[string]Guarantee{
-	jury.RuleSequence:   Completeness,
-	jury.RuleBody:       Completeness,
-	jury.RulePrevious:   Completeness,
-	jury.RulePosition:   Completeness,
-	jury.RuleCompletion: Completeness,
-	jury.RuleSaw:        Simultaneity,
-	jury.RuleRequest:    Simultaneity,
-	jury.RuleSettings:   Verdict,
-	jury.RuleAnswer:     Verdict,
-	jury.RuleLevels:     Verdict,
-	jury.RuleConsensus:  Verdict,
-	jury.RuleVerdict:    Verdict,
-}
+// begins reports whether the first act is the submission. Requests cannot be rebuilt without the evidence's digest.
+func (h *heard) begins() bool { return h.records[0].Payload.ActionType == evidence.Submission }
 
 // replay conducts the trial again from its acts.
-func (c *check) replay(submission *evidence.Record, acts []jury.Act) {
-	replayed, err := jury.Replay(submission.Payload.Case, acts)
-	var wrong *jury.Discrepancy
+func (h *heard) replay() {
+	submission := h.records[0]
+	replayed, err := jury.Replay(submission.Payload.Case, h.acts)
 	switch {
-	case errors.As(err, &wrong):
-		r := c.graph.ByDigest[wrong.Act]
-		c.refute(guaranteeOf[wrong.Rule], wrong.Rule, r, "%s", wrong.Reason)
-		c.allDoubt(wrong.Rule, "the trial could be followed only to record %s", recordName(r))
+	case errors.As(err, &h.wrong):
 	case err != nil:
-		c.refute(Completeness, "replay", nil, "%v", err)
-		c.allDoubt("replay", "the trial cannot be followed")
-	case !replayed.Finished:
-		c.allDoubt("closing", "the trial is not closed: it is still under way, was broken off, or its end was cut away")
-	default:
-		c.closed = true
-		made, act := findInvented(submission, acts)
-		c.found(c.graph.ByDigest[act], made)
-		c.noteTrial(replayed)
+		h.fault = err
+	case replayed.Finished:
+		h.replayed = replayed
+		h.quoting, h.invented = findInvented(submission, h.acts)
 	}
+}
+
+// chain lists the records of the trial's chain: acts and decisions.
+func (h *heard) chain() []*evidence.Record {
+	return slices.DeleteFunc(slices.Clone(h.all), func(r *evidence.Record) bool { return r.Payload.ChainID != h.records[0].Payload.ChainID })
+}
+
+// act is one of a trial, among those before it.
+type act struct {
+	*heard
+	*evidence.Record
+	clerk string // who the first clerk's act is by; "": there is none up to here
+}
+
+// ofReplay are the rules that jury.Replay asks, with the guarantee that they concern: the first act that differs breaks one, which ends the replay.
+func ofReplay(g Guarantee, names ...string) rules[*heard] {
+	return slices.Concat(each(names, on(g), always, func(h *heard, a *asked) {
+		if h.wrong != nil && h.wrong.Rule == a.rule {
+			a.about(h.ByDigest[h.wrong.Act]).refute("%s", h.wrong.Reason)
+		}
+	}), each(names, ofTrial, ifOpen, func(h *heard, a *asked) {
+		if h.wrong != nil && h.wrong.Rule == a.rule {
+			a.doubt("the trial could be followed only to record %s", recordName(h.ByDigest[h.wrong.Act]))
+		}
+	}))
 }
 
 // noteTrial reports what even a proved trial rests on.
@@ -221,7 +141,7 @@ func (c *check) trialOutcome() *jury.TrialOutcome {
 		return nil
 	}
 	doubted := map[string]bool{}
-	for _, f := range c.findings {
+	for _, f := range c.list {
 		if f.Guarantee == HumanReview {
 			doubted[f.Record] = true // "": about all records
 		}
@@ -242,22 +162,25 @@ func (c *check) trialOutcome() *jury.TrialOutcome {
 // maxSearched is how many bytes of messages are searched in all. A file that needs more is not checked to the end.
 const maxSearched = 1 << 32
 
+// errTooManyQuotations says that a file is not checked to the end.
+var errTooManyQuotations = errors.New("its quotations are more than are compared with the evidence")
+
 // findInvented looks in the acts of a trial, in their order, for the first quotation that is shown as standing in a message, and does not. It returns the
-// act's digest with the finding; zero: of no act. It returns nil if nothing is found, or if the submission shows no array of chat messages.
-func findInvented(submission *evidence.Record, acts []jury.Act) (*Finding, evidence.Digest) {
+// act's digest with the error; zero: of no act. It finds nothing if the submission shows no array of chat messages.
+func findInvented(submission *evidence.Record, acts []jury.Act) (evidence.Digest, error) {
 	p := &submission.Payload
 	material, withheld := submission.Said("/response", p.Response)
 	inside := func(pointer string) bool { return strings.HasPrefix(pointer, "/response/") }
 	if withheld || slices.ContainsFunc(p.SealedApart, inside) {
-		return nil, evidence.Digest{}
+		return evidence.Digest{}, nil
 	}
 	return inventedIn(material, acts)
 }
 
-func inventedIn(material jsontext.Value, acts []jury.Act) (*Finding, evidence.Digest) {
+func inventedIn(material jsontext.Value, acts []jury.Act) (evidence.Digest, error) {
 	messages := chatMessages(material)
 	if messages == nil {
-		return nil, evidence.Digest{}
+		return evidence.Digest{}, nil
 	}
 	s := &search{messages: messages, known: map[jury.Passage]bool{}}
 	for i := range acts {
@@ -266,12 +189,12 @@ func inventedIn(material jsontext.Value, acts []jury.Act) (*Finding, evidence.Di
 				continue
 			}
 			if s.searched > maxSearched {
-				return found(Verdict, NotProved, "quotation", "its quotations are more than are compared with the evidence"), evidence.Digest{}
+				return evidence.Digest{}, errTooManyQuotations
 			}
-			return found(Verdict, Refuted, "quotation", "it quotes from message %d what does not stand there, and is not marked for it", p.Message), acts[i].Digest
+			return acts[i].Digest, fmt.Errorf("it quotes from message %d what does not stand there, and is not marked for it", p.Message)
 		}
 	}
-	return nil, evidence.Digest{}
+	return evidence.Digest{}, nil
 }
 
 // passages lists the quotations of an answer: those of its findings, then those of its tables.
@@ -381,28 +304,33 @@ func readMessage(v jsontext.Value) message {
 	return m
 }
 
+// configured is a record that states, or should state, which model made it.
+type configured struct {
+	*evidence.Record
+	unsound                   *Finding   // the worst about its content or authorship; nil: none
+	compared                  bool       // with its seat. A stand-in is not: the clerk makes it without a model
+	seat                      *jury.Seat // that the opening gives it; nil: none
+	sameParameters, sameModel bool       // as its seat
+}
+
 // configuration checks whether records state which model and parameters made them, under a valid signature. Whether
 // the statement is true remains the actor's word.
 func (c *check) configuration() {
 	c.notes[Configuration] = "model, version and parameters are stated under the signature; that they are true is the actor's word"
-	given := &seats{byDigest: c.graph.ByDigest, read: map[evidence.Digest]*jury.Settings{}}
-	unsound := c.unsound()
-	compared := false
+	given := &seats{byDigest: c.ByDigest, read: map[evidence.Digest]*jury.Settings{}}
+	unsound, compared := c.unsound(), false
 	for _, r := range c.all {
 		if !statesModel(r) {
 			continue
 		}
-		if f := unsound[recordName(r)]; f != nil {
-			c.doubt(Configuration, "rests", r, "it rests on a signature of which %s is %s", f.Guarantee, f.Status)
+		one := configured{Record: r, unsound: unsound[recordName(r)]}
+		if p := &r.Payload; p.ActionType.InTrial() {
+			if one.seat = given.of(r); one.seat != nil {
+				one.sameParameters, one.sameModel = sameObject(p.Parameters, one.seat.Parameters), jury.IsModel(p.Model, one.seat.Model)
+			}
+			one.compared, compared = one.sameParameters && one.sameModel || !stoodIn(r), true
 		}
-		p := &r.Payload
-		switch {
-		case p.ActionType == evidence.ChainStep:
-			c.stated(r)
-		case p.ActionType.InTrial():
-			compared = true
-			c.found(r, given.Against(r))
-		}
+		ask(&c.findings, rulesOfConfiguration, r, one)
 	}
 	if compared {
 		c.notes[Configuration] += "; jurors and judge have the models and parameters of their seats"
@@ -412,8 +340,8 @@ func (c *check) configuration() {
 // unsound finds, for each record, the worst finding about its content or authorship.
 func (c *check) unsound() map[string]*Finding {
 	found := map[string]*Finding{}
-	for i := range c.findings {
-		f := &c.findings[i]
+	for i := range c.list {
+		f := &c.list[i]
 		if f.Guarantee != Content && f.Guarantee != Authentication {
 			continue
 		}
@@ -422,14 +350,6 @@ func (c *check) unsound() map[string]*Finding {
 		}
 	}
 	return found
-}
-
-// stated requires a model, a version and parameters. A step in a chain may leave them out; then they are not proved.
-func (c *check) stated(r *evidence.Record) {
-	p := &r.Payload
-	if p.Model == "" || p.ModelVersion == "" || len(p.Parameters) == 0 {
-		c.doubt(Configuration, "unstated", r, "it does not state all of model, version and parameters")
-	}
 }
 
 // statesModel reports whether a record states, or should state, which model made it.
@@ -446,22 +366,6 @@ func statesModel(r *evidence.Record) bool {
 type seats struct {
 	byDigest map[evidence.Digest]*evidence.Record
 	read     map[evidence.Digest]*jury.Settings // nil: not an opening
-}
-
-// Against compares what an act of a juror or judge says about its model with the seat that the opening gives it. It
-// returns nil if the two agree. It skips a stand-in: the clerk makes it without a model.
-func (s *seats) Against(r *evidence.Record) *Finding {
-	p, seat := &r.Payload, s.of(r)
-	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && jury.IsModel(p.Model, seat.Model)
-	switch {
-	case fits || stoodIn(r):
-		return nil
-	case seat == nil:
-		return found(Configuration, NotProved, "seat", "the file has no opening that gives %q a seat", p.AgentID)
-	case !sameObject(p.Parameters, seat.Parameters):
-		return found(Configuration, Refuted, "parameters", "%q answers with the parameters %s, and its seat has %s", p.AgentID, p.Parameters, seat.Parameters)
-	}
-	return found(Configuration, NotProved, "model", "%q answers with the model %q, and its seat has %q", p.AgentID, p.Model, seat.Model)
 }
 
 // of returns the seat of an act's actor, from the opening that the act names as its previous record. It returns nil

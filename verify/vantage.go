@@ -18,11 +18,6 @@ import (
 // maxCopied is how many bytes the records of a file may copy. docs/format.md has the same number, because two verifiers must agree.
 const maxCopied = 2 << 30
 
-// unseen says why what a recorder saw is not proved. The rule "gap" is of a record that tells of acts which are not recorded.
-func unseen(rule, format string, args ...any) *Finding {
-	return found(Vantage, NotProved, rule, format, args...)
-}
-
 // Seen says who saw how many acts of a file, from where.
 type Seen struct {
 	Recorder string            `json:"recorder"`
@@ -52,18 +47,23 @@ func (c ToolChange) InWords() string {
 	return fmt.Sprintf("the server %q said something else of its tool %q than before to the agent %q, says the recorder %q in the record %s", c.Server, c.Tool, c.Agent, c.Recorder, c.Record)
 }
 
-// A Look is what was found of one record alone.
+// A look is what was found of one record alone.
 type look struct {
 	record *evidence.Record
 	opened *observed.Opened // nil: an event
-	change *ToolChange
-	alone  *Finding // what is known without other records; nil: the record must be read in order
-	answer string   // the provider's id of the answer, by its bytes; "": it has none
+	event  *observed.Event
+	unread error    // why the response is no event
+	alone  *Finding // what is known without other records; nil: nothing, or the record must be read in order
+	read   bool     // alone: without other records
+
+	unseenFor []error // why bytes are not seen
+	compared  []fact  // with what the bytes say
+	known     bool    // facts of the protocol are read
+	tooMuch   bool    // the records up to this one copy too much
+	answer    string  // the provider's id of the answer, by its bytes; "": it has none
 
 	references []string // what the call names of what the provider kept, by its bytes where they are read
 	leftOut    []string // what the bytes say and the record does not
-
-	proved bool // alone: nothing was found
 }
 
 // ByRecorder reports whether a record is a recorder's.
@@ -76,36 +76,15 @@ func lookAt(r *evidence.Record) *look {
 	}
 	l := &look{record: r}
 	if r.Payload.Observed == nil {
-		l.alone, l.change = ofEvent(&r.Payload)
-		l.proved = l.alone == nil
+		l.event, l.unread = observed.ParseEvent(r.Payload.Response)
+		l.alone = l.against(rulesOfEvent)
 		return l
 	}
 	l.opened = observed.Open(r)
 	if reading, is := l.opened.Alone(); is {
-		l.alone = l.judge(reading)
-		l.proved = l.alone == nil
+		l.alone, l.read = l.judge(reading), true
 	}
 	return l
-}
-
-// ofEvent says what an event of the recorder means for completeness, and which tool changed.
-func ofEvent(p *evidence.Payload) (*Finding, *ToolChange) {
-	e, err := observed.ParseEvent(p.Response)
-	switch {
-	case err != nil:
-		return unseen("body", "its response is no event of a recorder: %v", err), nil
-	case e.Event == observed.Gap:
-		calls := int64(0)
-		for _, m := range e.Missed {
-			calls += min(m.Calls, 1<<40)
-		}
-		return unseen("gap", "the recorder says that at least %d calls passed without a record", calls), nil
-	case e.Event == observed.LostInCrash:
-		return unseen("gap", "the recorder died during a call of %q: nothing else is known of it", e.Agent), nil
-	case e.Event == observed.ToolDefinitionChanged:
-		return nil, &ToolChange{p.RecordID, p.AgentID, e.Agent, e.Server, e.Tool, e.Before, e.After}
-	}
-	return nil, nil
 }
 
 // A File collects the looks at the records of a file. The zero File is of a file without records.
@@ -125,18 +104,19 @@ func (f *sights) Take(l *look) *Finding {
 	if l == nil {
 		return nil
 	}
-	if l.change != nil && len(f.changes) < maxSeen {
-		f.changes = append(f.changes, *l.change)
-	}
 	if l.opened == nil {
+		if e := l.event; l.unread == nil && e.Event == observed.ToolDefinitionChanged && len(f.changes) < maxSeen {
+			f.changes = append(f.changes, ToolChange{recordName(l.record), l.record.Payload.AgentID, e.Agent, e.Server, e.Tool, e.Before, e.After})
+		}
 		return l.alone
 	}
 	f.note(l.record)
-	if f.copied += l.opened.Copied(); f.copied > maxCopied && l.opened.Copied() > 0 {
-		return unseen("volume", "the records of the file copy more than %d bytes from each other", maxCopied)
+	f.copied += l.opened.Copied()
+	if l.tooMuch = f.copied > maxCopied && l.opened.Copied() > 0; l.tooMuch {
+		return l.against(rulesOfSight)
 	}
 	reading, found := f.window.Read(l.opened), l.alone
-	if found == nil && !l.proved {
+	if !l.read {
 		found = l.judge(reading)
 	}
 	f.refer(l)
@@ -234,50 +214,32 @@ func VantageInWords(v evidence.Vantage, recorder string) string {
 	return fmt.Sprintf(cmp.Or(fromWhere[v], "told to the recorder %q by the agent's telemetry, or by a file"), recorder)
 }
 
-// judge applies the rules to a record and its bytes. The first that fits counts.
+// judge asks the rules of a record and its bytes.
 func (l *look) judge(reading observed.Reading) *Finding {
-	p, o := &l.record.Payload, l.record.Payload.Observed
-	for _, err := range reading.Errs {
-		if errors.Is(err, observed.ErrWrong) {
-			return found(Vantage, Refuted, "digest", "%v", err)
+	if l.unseenFor = reading.Errs; l.unseen(observed.ErrWrong) == nil {
+		facts, known := l.opened.Facts(reading)
+		l.answer, l.references, l.known = facts.Answer, l.record.Payload.Observed.ContextByReference, known
+		if known {
+			l.references, l.leftOut = facts.ContextByReference, leftOut(&l.record.Payload, &facts)
 		}
+		l.compared = l.facts(&facts)
 	}
-	facts, known := l.opened.Facts(reading)
-	l.answer, l.references = facts.Answer, o.ContextByReference
-	if known {
-		l.references, l.leftOut = facts.ContextByReference, leftOut(p, &facts)
-		for _, f := range l.facts(&facts) {
-			if f.stated && !f.same {
-				return found(Vantage, Refuted, "projection", "its bytes say another %s than the record", f.name)
-			}
-		}
+	return l.against(rulesOfSight)
+}
+
+// against returns what the first rule finds that finds something; nil: none does.
+func (l *look) against(table rules[*look]) *Finding {
+	var found findings
+	if !ask(&found, table, l.record, l) {
+		return nil
 	}
-	switch {
-	case o.Fidelity == evidence.ByAttributes:
-		return unseen("second-hand", "%s: nobody saw the bytes", SeenFrom(o, p.AgentID))
-	case o.Fidelity == evidence.Parsed:
-		return unseen("second-hand", "%s, as values that somebody else had parsed: nobody saw the bytes", SeenFrom(o, p.AgentID))
-	case o.Agent == p.AgentID:
-		return unseen("recorder-agent", "%q records its own acts: nobody else saw them", p.AgentID)
-	}
-	for _, open := range openRules {
-		for _, err := range reading.Errs {
-			if errors.Is(err, open.err) {
-				return unseen(open.rule, "%v", err)
-			}
-		}
-	}
-	if why := readDifferently(o); why != "" {
-		return unseen("readers", "%s", why)
-	}
-	switch {
-	case !known && slices.ContainsFunc(l.facts(&facts), func(f fact) bool { return f.stated }):
-		return unseen("projection", "the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)
-	case o.Ended == evidence.LostInCrash:
-		return unseen("gap", "the recorder died during a call of %q: the end is not known", o.Agent)
-	}
-	if beside := besideBytes(p); beside != "" {
-		return unseen("projection", "its %s is no fact in bytes: what the record says there is the recorder's word", beside)
+	return &found.list[0]
+}
+
+// unseen returns the error that says that bytes are not seen for a reason; nil: none does.
+func (l *look) unseen(reason error) error {
+	if i := slices.IndexFunc(l.unseenFor, func(err error) bool { return errors.Is(err, reason) }); i >= 0 {
+		return l.unseenFor[i]
 	}
 	return nil
 }
@@ -292,11 +254,9 @@ func besideBytes(p *evidence.Payload) string {
 	return ""
 }
 
-// openRules say under which rule bytes are not proved that cannot be read.
-var openRules = []struct {
-	err  error
-	rule string
-}{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}, {observed.ErrMasked, "masked"}}
+// whyUnseen says for which reason bytes are not proved that cannot be read, by rule.
+var whyUnseen = map[string]error{"missing": observed.ErrMissing, "withheld": observed.ErrWithheld, "unsealed": observed.ErrUnsealed,
+	"truncated": observed.ErrTruncated, "masked": observed.ErrMasked}
 
 // A fact is a member that the bytes of an act can say, too.
 type fact struct {
@@ -322,8 +282,10 @@ func (l *look) facts(found *observed.Facts) []fact {
 func (c *check) sight(e examined) {
 	against := c.sights.Take(e.look)
 	c.exchange(e, against)
-	c.found(e.record, against)
-	if against != nil && against.Rule == "gap" {
+	if against == nil {
+		return
+	}
+	if c.keep(*against); against.Rule == "gap" {
 		c.gaps = append(c.gaps, e.record)
 	}
 }
@@ -347,16 +309,7 @@ func (c *check) noteSights() {
 	if said := c.sights.leftOut; len(said) > 0 {
 		c.notes[Vantage] += "; the bytes also say what their records leave out: " + strings.Join(said[:min(len(said), 8)], ", ")
 	}
-	c.restOn(Vantage, Content, Authentication)
-}
-
-// noteGaps doubts completeness where a recorder missed something: that is in no record.
-func (c *check) noteGaps() {
-	for _, r := range c.gaps {
-		if c.applies(Completeness) {
-			c.doubt(Completeness, "gap", r, "a recorder says that it missed acts: they are in no record")
-		}
-	}
+	ask(&c.findings, rulesOfRest[Vantage], nil, &c.findings)
 }
 
 // codings are the content codings that every reader removes alike: by RFC 9110, section 8.4.1, RFC 7932 and RFC 8878.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"jurat/evidence"
@@ -85,8 +84,8 @@ func record(r *evidence.Record, o Options) *Report {
 	c.configuration()
 	if r.Payload.ActionType.InTrial() {
 		c.kind = Trial
-		c.allDoubt("one-act", "one act alone does not show the trial that it is part of: ask for the case file")
 	}
+	ask(&c.findings, rulesOfOneAct, nil, r)
 	c.reviews()
 	c.noteLog()
 	o.Together.take(c)
@@ -138,11 +137,10 @@ func (c *check) bundle() *Report {
 		c.kind = Trial
 	}
 	c.end()
-	if c.volume.Exceeded == "" {
+	if c.decided = slices.ContainsFunc(c.all, decides); c.volume.Exceeded == "" {
 		c.joint()
-	} else {
-		c.tooMuch()
 	}
+	ask(&c.findings, rulesOfVolume, nil, &c.volume)
 	c.noteLog()
 	c.options.Together.take(c)
 	return c.report()
@@ -151,7 +149,11 @@ func (c *check) bundle() *Report {
 // joint checks what the records of a bundle say of each other.
 func (c *check) joint() {
 	c.configuration()
-	c.links()
+	for _, r := range c.all {
+		for _, other := range c.Named(r) {
+			ask(&c.findings, rulesOfNaming, r, naming{r, other})
+		}
+	}
 	c.tags()
 	c.reviews()
 	c.chain()
@@ -160,74 +162,79 @@ func (c *check) joint() {
 	}
 }
 
-// tooMuch doubts the guarantees about several records if a bundle exceeds a bound.
-func (c *check) tooMuch() {
-	c.decided = slices.ContainsFunc(c.all, decides)
-	for _, g := range []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict} {
-		if c.applies(g) {
-			c.doubt(g, "volume", nil, "%s: what the records of such a file say of each other is not checked", c.volume.Exceeded)
-		}
-	}
-}
-
 // outcome is what was found of one record, or of a file.
 type outcome struct {
-	findings   []Finding
-	placed     []Finding // about order, from the examination of single records; reported after all others
+	findings
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
 	ownWord    []Guarantee        // those that only the operator's clock proves
 	vouched    map[string]vouched // the CAs that vouched for signers, by name
 }
 
-// check is one verification in progress.
+// onWord notes that an answer is proved only as far as the operator's clock.
+func (o *outcome) onWord(g Guarantee) {
+	if !slices.Contains(o.ownWord, g) {
+		o.ownWord = append(o.ownWord, g)
+	}
+}
+
+// vouch notes that a CA vouched for a signer.
+func (o *outcome) vouch(name string, by vouched) {
+	if o.vouched == nil {
+		o.vouched = map[string]vouched{}
+	}
+	o.vouched[name] = by.and(o.vouched[name])
+}
+
+// check is one verification in progress: what the reader brings, the file, and what was found of it. Rules read parts of it, and never all.
 type check struct {
 	trust.Checker
+	options *Options
+	file
+	log   log
+	place findings // about order, from the examination of single records; reported after all others
+	intake
 	outcome
-	options Options
-	kind    Kind
-	mended  bool               // a part of the file was not in canonical form
+	reported
+}
+
+// intake is what a check needs while records come in.
+type intake struct {
 	budget  *timestamp.Budget  // for the whole file
-	all     []*evidence.Record // slim
-	volume  volume             // of all
-	said    map[*evidence.Record]spoken
-	names   map[string]string // each name, once
-	graph   *graph
-
-	outputs   map[*evidence.Record]spokenText // answers of output
-	decisions map[string][]*evidence.Record   // answers of decisionsOn, by record id
-
-	log       *operator.Checkpoint // the file's checkpoint, verified; nil: none, or none that counts
-	known     *operator.Checkpoint // the reader's checkpoint of the same log; nil: not shown
-	witnesses string               // which witnesses cosigned the file's checkpoint, for the report; "": not asked
-	whole     string               // what the log's entries prove about the file's completeness; "": nothing
-	closed    bool                 // the trial's end is there
-	decided   bool                 // the file has a review, a delivery that rests on one, or a delivery of a changed text
-	givenOn   bool                 // the file has a delivery that passes an answer on unchanged
-
-	anchors anchors
-
-	details *details           // nil: for a single record, which needs no bound
+	volume  volume             // of all records
+	names   map[string]string  // each name, once
 	proofs  proofs             // those that records carry, and what became of demands
 	sights  sights             // what recorders saw
 	gaps    []*evidence.Record // those that tell of acts that no record has
 	parties []Party            // of all signers
+	mended  bool               // a part of the file was not in canonical form
+}
 
-	statement *Statement // of SCITT, which the file is; nil: it is none
-
-	notes map[Guarantee]string // what to say about a guarantee that is proved
+// reported is what the report says besides findings.
+type reported struct {
+	known     *operator.Checkpoint // the reader's checkpoint of the same log; nil: not shown
+	whole     string               // what the log's entries prove about the file's completeness; "": nothing
+	closed    bool                 // the trial's end is there
+	decided   bool                 // the file has a review, a delivery that rests on one, or a delivery of a changed text
+	givenOn   bool                 // the file has a delivery that passes an answer on unchanged
+	statement *Statement           // of SCITT, which the file is; nil: it is none
+	notes     map[Guarantee]string // what to say about a guarantee that is proved
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
-		details: &details{room: roomOfFile, reasons: map[string]string{}, worst: map[asked]int{}}, notes: map[Guarantee]string{}, names: map[string]string{},
-		outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{},
-		outcome: outcome{times: []trust.TimeOf{}, vouched: map[string]vouched{}}}
-	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
+	room := &details{room: roomOfFile, reasons: map[string]string{}, worst: map[question]int{}}
+	c := &check{Checker: newChecker(o), options: &o,
+		file:     file{graph: new(graph), kind: kind, said: map[*evidence.Record]spoken{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}},
+		place:    findings{details: room},
+		intake:   intake{budget: timestamp.NewBudget(), names: map[string]string{}, mended: o.mended},
+		outcome:  outcome{findings: findings{details: room}, times: []trust.TimeOf{}},
+		reported: reported{notes: map[Guarantee]string{Before: fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))}}}
+	c.findings.applies = c.applies
+	c.proofs.required = slices.Contains(o.Require, Property)
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
 		prepared = new(trust.Trust)
-		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so no key is trusted: %v", err)
+		ask(&c.findings, rulesOfTrust, nil, err)
 	}
 	c.Trust = prepared
 	for _, d := range o.Demands {
@@ -251,49 +258,6 @@ func newChecker(o Options) trust.Checker {
 	return c
 }
 
-func (c *check) add(g Guarantee, s Status, rule string, r *evidence.Record, format string, args ...any) {
-	c.found(r, found(g, s, rule, format, args...))
-}
-
-// found makes a finding, which does not name its record yet.
-func found(g Guarantee, s Status, rule, format string, args ...any) *Finding {
-	return &Finding{Guarantee: g, Status: s, Rule: rule, Reason: inOneLine(fmt.Sprintf(format, args...))}
-}
-
-// found keeps a finding about a record; a nil record stands for all. A nil finding is none.
-func (c *check) found(r *evidence.Record, f *Finding) {
-	if f == nil {
-		return
-	}
-	if r != nil {
-		f.Record = recordName(r)
-	}
-	c.findings = c.keep(c.findings, *f)
-}
-
-// inOneLine joins the lines of joined errors by semicolons.
-func inOneLine(reason string) string { return strings.ReplaceAll(reason, "\n", "; ") }
-
-func (c *check) refute(g Guarantee, rule string, r *evidence.Record, format string, args ...any) {
-	c.add(g, Refuted, rule, r, format, args...)
-}
-
-func (c *check) doubt(g Guarantee, rule string, r *evidence.Record, format string, args ...any) {
-	c.add(g, NotProved, rule, r, format, args...)
-}
-
-// worst returns the worst finding about a guarantee.
-func (c *check) worst(g Guarantee) *Finding {
-	var worst *Finding
-	for i := range c.findings {
-		f := &c.findings[i]
-		if f.Guarantee == g && (worst == nil || f.Status.Worse(worst.Status)) {
-			worst = f
-		}
-	}
-	return worst
-}
-
 // report sums up: a guarantee is proved if there is no finding against it.
 func (c *check) report() *Report {
 	if c.options.envelope != nil {
@@ -303,7 +267,7 @@ func (c *check) report() *Report {
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
 		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times,
 		NotShown: c.notShown(), Properties: c.proofs.shown, Demands: demands, Seen: c.sights.seen, ToolsChanged: c.sights.changes, Statement: c.statement}
-	if c.log != nil {
+	if c.log.Checkpoint != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
 	for _, g := range Guarantees() {
@@ -333,7 +297,7 @@ func (c *check) report() *Report {
 			r.Uncounted = append(r.Uncounted, f.Guarantee)
 		}
 	}
-	r.Details, r.LeftOut = c.findings, c.details.leftOut
+	r.Details, r.LeftOut = c.list, c.details.leftOut
 	if r.Details == nil {
 		r.Details = []Finding{}
 	}
