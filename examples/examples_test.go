@@ -17,21 +17,16 @@ func TestExamplesAreCases(t *testing.T) {
 			n++
 		}
 	}
-	if len(examples.Names()) != n || n == 0 {
-		t.Errorf("%d names for %d folders", len(examples.Names()), n)
-	}
+	must.Hold(t, len(examples.Names()) == n && n != 0, "%d names for %d folders", len(examples.Names()), n)
 	for _, name := range examples.Names() {
 		card, conversation, err := examples.Read(name)
 		must.Do(t, err)
 		c := must.Get(subject.New(card, conversation))(t)
 		onDisk, err := subject.Load(name)
-		if err != nil || onDisk.Digest() != c.Digest() {
-			t.Errorf("%s in the program differs from %s in the folder: %v", name, name, err)
-		}
+		must.Hold(t, err == nil && onDisk.Digest() == c.Digest(), "%s in the program differs from %s in the folder: %v", name, name, err)
 	}
 	for _, name := range []string{"", "..", "../examples/kitchen-return", "nothing"} {
-		if _, _, err := examples.Read(name); err == nil {
-			t.Errorf("there is an example %q", name)
-		}
+		_, _, err := examples.Read(name)
+		must.Hold(t, err != nil, "there is an example %q", name)
 	}
 }

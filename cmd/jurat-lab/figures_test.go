@@ -51,9 +51,7 @@ func TestBrokenLabels(t *testing.T) {
 		{`{"a": {"outcome": "good", "outcome": "failed"}}`, "twice"},
 		{`{"a": {"outcome": "good"`, `want {"CASE":`},
 	} {
-		if _, err := parseLabels([]byte(tt.doc)); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s\n got  %v\n want %s", tt.doc, err, tt.want)
-		}
+		must.Refuse(t, tt.want, tt.doc)(parseLabels([]byte(tt.doc)))
 	}
 	_, err := parseLabels([]byte(`{"a": {"outcome": "x"}, "b": {}, "c": {"outcome": "y"}}`))
 	must.Equal(t, strings.Count(err.Error(), "\n"), 2)
@@ -137,9 +135,8 @@ func TestAUCByPairs(t *testing.T) {
 		got, defined := rankAUC(above, below)
 		must.Need(t, defined && math.Abs(got-want) <= 1e-12, "%v over %v: %v, want %v", above, below, got, want)
 	}
-	if _, defined := rankAUC(nil, []float64{1}); defined {
-		t.Error("defined without cases")
-	}
+	_, defined := rankAUC(nil, []float64{1})
+	must.Hold(t, !defined, "defined without cases")
 }
 
 // TestHanleyMcNeil takes the example of Hanley and McNeil (1982): ratings of 58 normal and 51 abnormal pictures.
@@ -162,13 +159,9 @@ func TestAUCInterval(t *testing.T) {
 	for _, border := range []float64{*f.Low, *f.High} {
 		nearly(t, "distance in standard errors", math.Abs(0.7-border)/math.Sqrt(hanleyMcNeil(border, 20, 30)), stats.Z, 1e-6)
 	}
-	if !(*f.Low < 0.7 && 0.7 < *f.High) || f.Cases != 50 {
-		t.Errorf("%v to %v of %d", *f.Low, *f.High, f.Cases)
-	}
+	must.Hold(t, *f.Low < 0.7 && 0.7 < *f.High && f.Cases == 50, "%v to %v of %d", *f.Low, *f.High, f.Cases)
 	perfect := rankFigure(1, 5, 5)
-	if *perfect.High != 1 || *perfect.Low > 0.8 || *perfect.Low < 0.3 {
-		t.Errorf("perfect on ten cases: %v to %v", *perfect.Low, *perfect.High)
-	}
+	must.Hold(t, *perfect.High == 1 && *perfect.Low <= 0.8 && *perfect.Low >= 0.3, "perfect on ten cases: %v to %v", *perfect.Low, *perfect.High)
 	worst := rankFigure(0, 5, 5)
 	nearly(t, "mirrored", *worst.High, 1-*perfect.Low, 1e-9)
 }
@@ -314,9 +307,7 @@ func TestRepeatsAreNoCases(t *testing.T) {
 		{once.Panels[0].All.Precision, thrice.Panels[0].All.Precision}, {once.Panels[0].Jurors[1].AUC, thrice.Panels[0].Jurors[1].AUC}} {
 		near(t, "value", pair[1].Value, *pair[0].Value)
 		near(t, "low", pair[1].Low, *pair[0].Low)
-		if pair[0].Cases != pair[1].Cases {
-			t.Errorf("%d: %d cases and %d", i, pair[0].Cases, pair[1].Cases)
-		}
+		must.Hold(t, pair[0].Cases == pair[1].Cases, "%d: %d cases and %d", i, pair[0].Cases, pair[1].Cases)
 	}
 	near(t, "difference", thrice.Comparisons[0].AUC.Value, *once.Comparisons[0].AUC.Value)
 	near(t, "its interval", thrice.Comparisons[0].AUC.Low, *once.Comparisons[0].AUC.Low)

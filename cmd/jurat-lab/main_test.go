@@ -84,9 +84,8 @@ func exit(ts *testscript.TestScript, _ bool, args []string) {
 func ran(t *testing.T, want int, args ...string) (out, err string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	if code := run(t.Context(), args, streams{strings.NewReader(""), &o, &e}); code != want {
-		t.Errorf("%v: exit code %d, want %d\n%s%s", args, code, want, &o, &e)
-	}
+	code := run(t.Context(), args, streams{strings.NewReader(""), &o, &e})
+	must.Hold(t, code == want, "%v: exit code %d, want %d\n%s%s", args, code, want, &o, &e)
 	return o.String(), e.String()
 }
 
@@ -257,12 +256,8 @@ func TestLabSurvivesAKill(t *testing.T) {
 	n, want := len(server.Requests()), 12+3*6-10
 	must.Hold(t, n == want, "%d calls in all, want %d: 12 before the kill, and all but the 10 sealed answers after it", n, want)
 	r := labReport(t, out)
-	if *r.Panels[0].All.AUC.Value != 1 || len(r.Left) != 0 {
-		t.Errorf("%+v", r.Panels[0].All.AUC)
-	}
-	if r.Settings.Spent <= 0 {
-		t.Errorf("spent %d", r.Settings.Spent)
-	}
+	must.Hold(t, *r.Panels[0].All.AUC.Value == 1 && len(r.Left) == 0, "%+v", r.Panels[0].All.AUC)
+	must.Hold(t, r.Settings.Spent > 0, "spent %d", r.Settings.Spent)
 }
 
 // TestLabStopsAtTheCeiling: once as much is spent, no trial begins, the one under way ends, and under a higher ceiling the others are held.
@@ -280,9 +275,8 @@ func TestLabStopsAtTheCeiling(t *testing.T) {
 	ran(t, 3, append(args, "0.00001")...) // what earlier runs spent counts
 	ran(t, 0, append(args, "20")...)
 	must.Equal(t, len(server.Requests()), 12)
-	if r := labReport(t, out); len(r.Trials) != 4 || len(r.Left) != 0 || r.Panels[0].All.Degraded != 0 {
-		t.Errorf("%+v", r.Left)
-	}
+	r = labReport(t, out)
+	must.Hold(t, len(r.Trials) == 4 && len(r.Left) == 0 && r.Panels[0].All.Degraded == 0, "%+v", r.Left)
 }
 
 // TestLabNeedsItsModels: a report about rules must not come out where models were asked for.

@@ -32,9 +32,7 @@ func judge(t testing.TB, program string) {
 	if _, err := exec.LookPath(program); err == nil {
 		return
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed, and CI must run this test", program)
-	}
+	must.Need(t, os.Getenv("CI") != "true", "%s is not installed, and CI must run this test", program)
 	t.Skipf("%s is not installed; this test compares results with it", program)
 }
 
@@ -58,9 +56,8 @@ func TestXMLSecOnRealLists(t *testing.T) {
 			u, err := Parse(list)
 			must.Do(t, err)
 			_, err = u.Verify(u.itsOwn())
-			if holds, out := xmlsecVerifies(t, list); holds != (err == nil) || holds == (len(list) != len(raw)) {
-				t.Errorf("%s: here %v, xmlsec1 %s", name, err, out)
-			}
+			holds, out := xmlsecVerifies(t, list)
+			must.Hold(t, holds == (err == nil) && holds != (len(list) != len(raw)), "%s: here %v, xmlsec1 %s", name, err, out)
 		}
 	}
 }
@@ -94,16 +91,13 @@ func TestXMLSec(t *testing.T) {
 			template := strings.NewReplacer("@LIST@", "", "@PROPERTIES@", "", "@VALUE@", "").Replace(d.template())
 			theirs := listtest.FillByXMLSec(t, []byte(template), d.key, d.certificate)
 			for _, list := range [][]byte{ours, theirs} {
-				if holds, out := xmlsecVerifies(t, list); !holds {
-					t.Errorf("xmlsec1: %s", out)
-				}
+				holds, out := xmlsecVerifies(t, list)
+				must.Hold(t, holds, "xmlsec1: %s", out)
 				u, err := Parse(list)
 				if err == nil {
 					_, err = u.Verify(d.signers())
 				}
-				if err != nil {
-					t.Errorf("%v\n%s", err, list)
-				}
+				must.Hold(t, err == nil, "%v\n%s", err, list)
 			}
 		})
 	}
@@ -125,9 +119,8 @@ func TestCanonicalForms(t *testing.T) {
 		}
 		for option, m := range map[string]method{"--exc-c14n": exclusive, "--c14n": inclusive} {
 			out, err := exec.Command("xmllint", option, file).Output()
-			if got := string(canonical(root, m, nil)); err != nil || got != string(out) {
-				t.Errorf("%s of %s: %v\n got %s\nwant %s", option, text, err, got, out)
-			}
+			got := string(canonical(root, m, nil))
+			must.Hold(t, err == nil && got == string(out), "%s of %s: %v\n got %s\nwant %s", option, text, err, got, out)
 		}
 	}
 }
@@ -187,9 +180,7 @@ func TestChainRules(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := Chain(Signers{sha256.Sum256(tt.began.Certificate)}, tt.pivots, tt.list)
 			checkError(t, err, tt.want)
-			if err == nil && l.Sequence != 30 {
-				t.Errorf("list %d", l.Sequence)
-			}
+			must.Hold(t, err != nil || l.Sequence == 30, "list %+v", l)
 		})
 	}
 }
@@ -236,27 +227,18 @@ func TestChain(t *testing.T) {
 	list369, list388 := realList(t, "eu-lotl-old.xml"), realList(t, "eu-lotl.xml")
 	pivots := realPivots(t)
 	l, err := Chain(old, pivots, list369)
-	if err != nil || l.Sequence != 369 || l.Territory != "EU" || len(l.Pointers) != 43 {
-		t.Fatalf("%+v, %v", l, err)
-	}
+	must.Need(t, err == nil && l.Sequence == 369 && l.Territory == "EU" && len(l.Pointers) == 43, "%+v, %v", l, err)
 	for i := range pivots {
 		without := append(append([]*Unverified{}, pivots[:i]...), pivots[i+1:]...)
 		if _, err := Chain(old, without, list369); !errors.Is(err, ErrChain) {
 			t.Errorf("without pivot %d: %v", pivots[i].list.Sequence, err)
 		}
 	}
-	if l, err := Chain(recent, nil, list388); err != nil || l.Sequence != 388 {
-		t.Errorf("%+v, %v", l, err)
-	}
-	if _, err := Chain(recent, nil, list369); !errors.Is(err, ErrChain) {
-		t.Errorf("list 369 was accepted without the pivots that it names: %v", err)
-	}
-	if _, err := Chain(old, pivots, list388); err == nil {
-		t.Error("list 388 was accepted under the publication of 2019 without pivot 378")
-	}
-	if _, err := Chain(nil, pivots, list369); !errors.Is(err, ErrSigner) {
-		t.Errorf("without trusted signers: %v", err)
-	}
+	l, err = Chain(recent, nil, list388)
+	must.Hold(t, err == nil && l.Sequence == 388, "%+v, %v", l, err)
+	must.Fail(t, ErrChain, "list 369 was accepted without the pivots that it names")(Chain(recent, nil, list369))
+	must.Refuse(t, "", "list 388 was accepted under the publication of 2019 without pivot 378")(Chain(old, pivots, list388))
+	must.Fail(t, ErrSigner, "without trusted signers")(Chain(nil, pivots, list369))
 }
 
 // TestNationalLists reads two lists under the list of the lists that names their signers.
@@ -264,17 +246,12 @@ func TestNationalLists(t *testing.T) {
 	old := must.Get(Chain(journal(t, "oj-0.cert.pem"), realPivots(t), realList(t, "eu-lotl-old.xml")))(t)
 	recent := must.Get(Chain(journal(t, "oj-1.cert.pem"), nil, realList(t, "eu-lotl.xml")))(t)
 	be := must.Get(realList(t, "tsl-be-v6.xml").Verify(recent.Signers("BE")))(t)
-	if be.Sequence != 81 || len(be.Of(timeStamps)) != 20 || be.NextUpdate.IsZero() {
-		t.Errorf("%d, %d, %s", be.Sequence, len(be.Of(timeStamps)), be.NextUpdate)
-	}
+	must.Hold(t, be.Sequence == 81 && len(be.Of(timeStamps)) == 20 && !be.NextUpdate.IsZero(),
+		"%d, %d, %s", be.Sequence, len(be.Of(timeStamps)), be.NextUpdate)
 	ee := must.Get(realList(t, "tsl-ee.xml").Verify(old.Signers("EE")))(t)
-	if _, err := realList(t, "tsl-ee.xml").Verify(old.Signers("BE")); !errors.Is(err, ErrSigner) {
-		t.Errorf("Estonia's by Belgium: %v", err)
-	}
+	must.Fail(t, ErrSigner, "Estonia's by Belgium")(realList(t, "tsl-ee.xml").Verify(old.Signers("BE")))
 	services := ee.Of(timeStamps)
-	if len(services) != 32 {
-		t.Errorf("%d services", len(services))
-	}
+	must.Hold(t, len(services) == 32, "%d services", len(services))
 	checkHistory(t, services)
 }
 
@@ -284,9 +261,8 @@ func checkHistory(t *testing.T, services []Service) {
 	states := services[0].States
 	must.Do(t, services[0].CheckHistory())
 	for i, from := range []string{"2020-09-28T22:01:00Z", "2016-06-30T22:01:00Z"} {
-		if at := must.Get(time.Parse(time.RFC3339, from))(t); !states[i].From.Equal(at) || (states[i].Status == granted) != (i == 1) {
-			t.Errorf("%+v, want one of %s", states[i], from)
-		}
+		at := must.Get(time.Parse(time.RFC3339, from))(t)
+		must.Hold(t, states[i].From.Equal(at) && (states[i].Status == granted) == (i == 1), "%+v, want one of %s", states[i], from)
 	}
 }
 
@@ -368,9 +344,7 @@ func (d *draft) build(t testing.TB) []byte {
 	t.Helper()
 	text := d.template()
 	root, err := parseXML([]byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.Need(t, err == nil, "%v\n%s", err, text)
 	form := exclusive
 	if d.propertiesTransforms == "" {
 		form = inclusive

@@ -21,9 +21,7 @@ var sentinels = []error{ErrMalformed, ErrAlgorithm, ErrSigner, ErrExpired, ErrSi
 func checkError(t *testing.T, err, want error) {
 	t.Helper()
 	for _, sentinel := range sentinels {
-		if errors.Is(err, sentinel) != (sentinel == want) {
-			t.Fatalf("error %v, want exactly %v", err, want)
-		}
+		must.Need(t, errors.Is(err, sentinel) == (sentinel == want), "error %v, want exactly %v", err, want)
 	}
 }
 
@@ -196,17 +194,13 @@ func TestWrapping(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := attack()
-			if changed == genuine {
-				t.Fatal("nothing is changed")
-			}
+			must.Need(t, changed != genuine, "nothing is changed")
 			got, err := verify([]byte(changed), d.signers())
 			if err != nil {
 				return
 			}
 			got.Digest = want.Digest
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, cmp.Diff(want, got), "")
 		})
 	}
 }
@@ -253,13 +247,9 @@ func checkFlipped(t *testing.T, genuine []byte, signers Signers, step int) {
 			continue
 		}
 		got.Digest = want.Digest
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("byte %d: %s", i, diff)
-		}
+		must.Equal(t, cmp.Diff(want, got), "", "byte", i)
 	}
-	if refused < changes*3/4 {
-		t.Errorf("of %d changes, only %d were refused", changes, refused)
-	}
+	must.Hold(t, refused >= changes*3/4, "of %d changes, only %d were refused", changes, refused)
 }
 
 // TestXMLRules: documents that are not well-formed, or exceed what trusted lists need, are refused.
@@ -274,14 +264,10 @@ func TestXMLRules(t *testing.T) {
 		"<a xmlns='urn:a' xmlns='urn:b'/>", "<a xmlns:b='urn:x' xmlns:c='urn:x' b:d='' c:d=''/>", "<xmlns:a/>", "<a><b Id='1'/><b ID='1'/></a>", "<a id='1'><b xml:id='1'/></a>",
 		deep(maxDepth + 1), "<a>" + strings.Repeat("<b/>", maxElements) + "</a>", "<a" + numbered(" a%d=''", maxAttributes+1) + "/>", "<a" + numbered(" a%d=''", 200_000) + "/>",
 		"<a" + numbered(" xmlns:a%d='urn:a'", 40) + "><a" + numbered(" xmlns:b%d='urn:a'", 40) + "/></a>", "<a>" + strings.Repeat(" ", MaxSize) + "</a>"} {
-		if _, err := parseXML([]byte(text)); !errors.Is(err, ErrMalformed) {
-			t.Errorf("%.100s: %v", text, err)
-		}
+		must.Fail(t, ErrMalformed, text[:min(100, len(text))])(parseXML([]byte(text)))
 	}
 	for _, text := range []string{deep(maxDepth), "<a" + numbered(" a%d=''", maxAttributes) + "/>", "<a/><!-- -->", "<a>]]</a>", "<a>></a>", "<a b='>'/>"} {
-		if _, err := parseXML([]byte(text)); err != nil {
-			t.Errorf("%.100s: %v", text, err)
-		}
+		must.Fail(t, nil, text[:min(100, len(text))])(parseXML([]byte(text)))
 	}
 }
 
@@ -322,16 +308,13 @@ func TestListRules(t *testing.T) {
 		d := newDraft(t)
 		d.providers = provider("A", good)
 		_, err := Parse([]byte(change(string(d.build(t)))))
-		if !errors.Is(err, ErrMalformed) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Hold(t, errors.Is(err, ErrMalformed), "%s: %v", name, err)
 	}
 	d := newDraft(t)
 	d.providers = provider("A", strings.Replace(good, "<X509Certificate>", "<X509Certificate>?", 1), good)
 	l, err := verify(d.build(t), d.signers())
-	if err != nil || len(l.Services) != 2 || l.Services[0].Unreadable != 1 || len(l.Services[1].Certificates) != 1 {
-		t.Errorf("one bad certificate: %+v, %v", l, err)
-	}
+	must.Hold(t, err == nil && len(l.Services) == 2 && l.Services[0].Unreadable == 1 && len(l.Services[1].Certificates) == 1,
+		"one bad certificate: %+v, %v", l, err)
 }
 
 // TestStates: a history whose states are not in order is refused, and services are found by their exact type.
@@ -355,9 +338,7 @@ func TestStates(t *testing.T) {
 			d.providers = provider("A", service(tt.kind, nil, tt.states...))
 			l := must.Get(verify(d.build(t), d.signers()))(t)
 			checkError(t, l.Services[0].CheckHistory(), tt.err)
-			if (len(l.Of(timeStamps)) == 1) != (tt.kind == timeStamps) {
-				t.Errorf("%d services", len(l.Of(timeStamps)))
-			}
+			must.Hold(t, (len(l.Of(timeStamps)) == 1) == (tt.kind == timeStamps), "%d services", len(l.Of(timeStamps)))
 		})
 	}
 }
@@ -375,9 +356,8 @@ func TestExtensions(t *testing.T) {
 		d := newDraft(t)
 		d.providers = strings.Replace(d.providers, "</ServiceInformation>", "<ServiceInformationExtensions>"+tt.extension+"</ServiceInformationExtensions></ServiceInformation>", 1)
 		l := must.Get(verify(d.build(t), d.signers()))(t)
-		if critical := l.Services[0].States[0].Critical; critical != tt.critical {
-			t.Errorf("%s: %q", tt.extension, critical)
-		}
+		critical := l.Services[0].States[0].Critical
+		must.Hold(t, critical == tt.critical, "%s: %q", tt.extension, critical)
 	}
 }
 
@@ -395,22 +375,15 @@ func FuzzParse(f *testing.F) {
 		for _, m := range []method{exclusive, inclusive} {
 			form := canonical(root, m, nil)
 			again, err := parseXML(form)
-			if err != nil {
-				t.Fatalf("%q: %v", form, err)
-			}
-			if twice := canonical(again, m, nil); string(twice) != string(form) {
-				t.Errorf("%q became %q", form, twice)
-			}
+			must.Need(t, err == nil, "%q: %v", form, err)
+			twice := canonical(again, m, nil)
+			must.Hold(t, string(twice) == string(form), "%q became %q", form, twice)
 			u, err := Parse(raw)
 			v, errAgain := Parse(form)
-			if (err == nil) != (errAgain == nil) {
-				t.Fatalf("%v, but the canonical form gives %v", err, errAgain)
-			}
+			must.Need(t, (err == nil) == (errAgain == nil), "%v, but the canonical form gives %v", err, errAgain)
 			if err == nil {
 				u.list.Digest = v.list.Digest
-				if diff := cmp.Diff(u.list, v.list); diff != "" {
-					t.Error(diff)
-				}
+				must.Equal(t, cmp.Diff(u.list, v.list), "")
 				must.Fail(t, ErrSigner)(u.Verify(nil))
 			}
 		}

@@ -43,9 +43,7 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 	folder := t.TempDir()
 	must.Do(t, os.Mkdir(filepath.Join(folder, "taken"), 0o700))
 	must.Do(t, os.WriteFile(filepath.Join(folder, "taken", "inside"), nil, 0o600))
-	if err := Replace(filepath.Join(folder, "taken"), []byte("x"), 0o600); err == nil {
-		t.Error("a folder was replaced by a file")
-	}
+	must.Say(t, Replace(filepath.Join(folder, "taken"), []byte("x"), 0o600), "", "a folder was replaced by a file")
 	check(t, filepath.Join(folder, "taken", "inside"), "", 0o600)
 }
 
@@ -54,26 +52,19 @@ func TestSyncFolders(t *testing.T) {
 	below := filepath.Join(top, "a", "b")
 	must.Do(t, os.MkdirAll(below, 0o700))
 	for _, folder := range []string{below, below + "/", top} {
-		if err := SyncFolders(folder, top+"/"); err != nil {
-			t.Errorf("%s: %v", folder, err)
-		}
+		must.Want(t, SyncFolders(folder, top+"/"), nil, folder)
 	}
 	must.Want(t, SyncFolders(filepath.Join(top, "none"), top), fs.ErrNotExist)
-	if err := SyncFolders(below, filepath.Join(top, "c")); err == nil {
-		t.Error("SyncFolders accepted a folder outside of the top folder")
-	}
+	must.Say(t, SyncFolders(below, filepath.Join(top, "c")), "", "SyncFolders accepted a folder outside of the top folder")
 }
 
 func check(t *testing.T, file, want string, mode os.FileMode) {
 	t.Helper()
 	got, err := os.ReadFile(file)
-	if err != nil || string(got) != want {
-		t.Errorf("file holds %q, %v; want %q", got, err, want)
-	}
+	must.Hold(t, err == nil && string(got) == want, "file holds %q, %v; want %q", got, err, want)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
 		t.Errorf("mode is %v, want %v", info.Mode(), mode)
 	}
-	if leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".new-*")); len(leftovers) > 0 {
-		t.Errorf("left behind: %v", leftovers)
-	}
+	leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".new-*"))
+	must.Hold(t, len(leftovers) == 0, "left behind: %v", leftovers)
 }

@@ -28,9 +28,8 @@ var examples = []struct {
 func TestExamplesOfTheRFC(t *testing.T) {
 	for _, tt := range examples {
 		doc := must.Get(hex.DecodeString(tt.doc))(t)
-		if got, err := Decode(doc); err != nil || !reflect.DeepEqual(got, tt.value) {
-			t.Errorf("%s: %#v, %v", tt.doc, got, err)
-		}
+		got, err := Decode(doc)
+		must.Hold(t, err == nil && reflect.DeepEqual(got, tt.value), "%s: %#v, %v", tt.doc, got, err)
 		if got, err := Encode(tt.value); err != nil || !bytes.Equal(got, doc) {
 			t.Errorf("%#v: %x, %v", tt.value, got, err)
 		}
@@ -38,18 +37,16 @@ func TestExamplesOfTheRFC(t *testing.T) {
 	for _, text := range []string{"f93e00", "f97c00", "f9c400", "fa47c35000"} { // floating-point numbers
 		doc := must.Get(hex.DecodeString(text))(t)
 		got := must.Get(Decode(doc))(t)
-		if again, err := Encode(got); err != nil || !bytes.Equal(again, doc) || !reflect.DeepEqual(got, Float(doc[1:])) {
-			t.Errorf("%s: %v, %x, %v", text, got, again, err)
-		}
+		again, err := Encode(got)
+		must.Hold(t, err == nil && bytes.Equal(again, doc) && reflect.DeepEqual(got, Float(doc[1:])), "%s: %v, %x, %v", text, got, again, err)
 	}
 }
 
 // TestOrderOfKeys is the example of RFC 8949, section 4.2.1.
 func TestOrderOfKeys(t *testing.T) {
 	got, err := Encode(Map{{"aa", nil}, {int64(-1), nil}, {"z", nil}, {int64(100), nil}, {int64(10), nil}})
-	if want := "a5" + "0af6" + "1864f6" + "20f6" + "617af6" + "626161f6"; err != nil || hex.EncodeToString(got) != want {
-		t.Errorf("%x, %v", got, err)
-	}
+	want := "a5" + "0af6" + "1864f6" + "20f6" + "617af6" + "626161f6"
+	must.Hold(t, err == nil && hex.EncodeToString(got) == want, "%x, %v", got, err)
 }
 
 func TestDocumentsRefused(t *testing.T) {
@@ -94,30 +91,24 @@ func TestDocumentsRefused(t *testing.T) {
 		must.Do(t, err)
 		_, err = Decode(doc)
 		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
+		must.Hold(t, errors.As(err, &syntax) && strings.Contains(err.Error(), tt.want), "%s: %v, want %q", tt.name, err, tt.want)
 	}
-	if _, err := Decode(bytes.Repeat([]byte{0x81}, 16)); err == nil {
-		t.Error("an array without its value")
-	}
+	must.Refuse(t, "", "an array without its value")(Decode(bytes.Repeat([]byte{0x81}, 16)))
 }
 
 func TestValuesRefused(t *testing.T) {
 	for name, value := range map[string]any{"a text": "\xff", "a type": 7, "a key twice": Map{{int64(1), nil}, {int64(1), nil}}, "a key": Map{{1.5, nil}},
 		"inside an array": []any{7}, "inside a map": Map{{int64(1), 7}}, "a key that is no text": Map{{"\xff", nil}}, "inside a tag": Tag{1, 7}} {
-		if doc, err := Encode(value); err == nil {
-			t.Errorf("%s: %x", name, doc)
-		}
+		doc, err := Encode(value)
+		must.Hold(t, err != nil, "%s: %x", name, doc)
 	}
 }
 
 func TestGet(t *testing.T) {
 	m := Map{{int64(1), "a"}, {"1", "b"}}
 	for key, want := range map[any]any{int64(1): "a", "1": "b", int64(2): nil} {
-		if got, ok := m.Get(key); got != want || ok != (want != nil) {
-			t.Errorf("%v: %v, %t", key, got, ok)
-		}
+		got, ok := m.Get(key)
+		must.Hold(t, got == want && ok == (want != nil), "%v: %v, %t", key, got, ok)
 	}
 	must.Fail(t, ErrNotMap)(DecodeMap([]byte{0x80}))
 }
@@ -125,8 +116,7 @@ func TestGet(t *testing.T) {
 // FuzzDecode: what decodes encodes again, and its encoding decodes to the same. With keys in order, it is the same bytes.
 func FuzzDecode(f *testing.F) {
 	for _, tt := range examples {
-		doc, err := hex.DecodeString(tt.doc)
-		must.Do(f, err)
+		doc := must.Get(hex.DecodeString(tt.doc))(f)
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
@@ -135,19 +125,11 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, err := Encode(value)
-		if err != nil {
-			t.Fatalf("%x: %v", doc, err)
-		}
+		must.Need(t, err == nil, "%x: %v", doc, err)
 		second, err := Decode(again)
-		if err != nil {
-			t.Fatalf("%x: %v", again, err)
-		}
+		must.Need(t, err == nil, "%x: %v", again, err)
 		third, err := Encode(second)
-		if err != nil || !bytes.Equal(again, third) {
-			t.Fatalf("%x, %x, %v", again, third, err)
-		}
-		if len(again) != len(doc) {
-			t.Fatalf("%x became %x", doc, again)
-		}
+		must.Need(t, err == nil && bytes.Equal(again, third), "%x, %x, %v", again, third, err)
+		must.Need(t, len(again) == len(doc), "%x became %x", doc, again)
 	})
 }

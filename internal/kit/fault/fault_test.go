@@ -26,9 +26,7 @@ func TestGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := fault.Guard(test.do)
-			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) || len(err.Error()) > 600 {
-				t.Errorf("%v", err)
-			}
+			must.Hold(t, errors.Is(err, test.is) && strings.Contains(err.Error(), test.says) && len(err.Error()) <= 600, "%v", err)
 		})
 	}
 	must.Want(t, fault.Guard(func() error { return nil }), nil)

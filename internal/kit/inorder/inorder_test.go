@@ -52,18 +52,12 @@ func TestInOrder(t *testing.T) {
 				return bad
 			}
 			held.Add(-1)
-			if square != taken*taken {
-				t.Fatalf("%s: %d is taken as number %d", tt.name, square, taken)
-			}
+			must.Need(t, square == taken*taken, "%s: %d is taken as number %d", tt.name, square, taken)
 			taken++
 			return nil
 		})
-		if !errors.Is(err, tt.want) || taken != tt.taken {
-			t.Errorf("%s: %v, %d taken", tt.name, err, taken)
-		}
-		if most.Load() > tt.most {
-			t.Errorf("%s: %d were held at once", tt.name, most.Load())
-		}
+		must.Hold(t, errors.Is(err, tt.want) && taken == tt.taken, "%s: %v, %d taken", tt.name, err, taken)
+		must.Hold(t, most.Load() <= tt.most, "%s: %d were held at once", tt.name, most.Load())
 	}
 }
 
@@ -86,15 +80,11 @@ func TestEach(t *testing.T) {
 			if next == tt.takeAt {
 				return bad
 			}
-			if r != 2*next {
-				t.Errorf("%+v: result %d is %d", tt, next, r)
-			}
+			must.Hold(t, r == 2*next, "%+v: result %d is %d", tt, next, r)
 			next++
 			return nil
 		})
-		if next != tt.taken || (err != nil) != (tt.taken < 100) || err != nil && !errors.Is(err, bad) {
-			t.Errorf("%+v: %d taken, %v", tt, next, err)
-		}
+		must.Hold(t, next == tt.taken && (err != nil) == (tt.taken < 100) && (err == nil || errors.Is(err, bad)), "%+v: %d taken, %v", tt, next, err)
 	}
 	must.Want(t, Each(nil, func(int) (int, error) { return 0, bad }, func(int) error { return bad }), nil)
 }

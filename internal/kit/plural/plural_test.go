@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"jurat/internal/kit/plural"
+	"jurat/internal/test/must"
 )
 
 func TestOf(t *testing.T) {
@@ -11,11 +12,8 @@ func TestOf(t *testing.T) {
 		n           int64
 		thing, want string
 	}{{1, "entry", "1 entry"}, {0, "entry", "0 entries"}, {183, "day", "183 days"}, {2, "key", "2 keys"}, {-1, "record", "-1 records"}} {
-		if got := plural.Of(tt.n, tt.thing); got != tt.want {
-			t.Errorf("%d of %q: %q, want %q", tt.n, tt.thing, got, tt.want)
-		}
+		must.Equal(t, plural.Of(tt.n, tt.thing), tt.want, tt.n, "of", tt.thing)
 	}
-	if plural.Or(1, "is", "are") != "is" || plural.Or(2, "is", "are") != "are" || plural.Or(0, "is", "are") != "are" {
-		t.Error("one is, and none or more are")
-	}
+	must.Hold(t, plural.Or(1, "is", "are") == "is" && plural.Or(2, "is", "are") == "are" && plural.Or(0, "is", "are") == "are",
+		"one is, and none or more are")
 }

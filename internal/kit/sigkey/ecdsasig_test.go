@@ -22,33 +22,26 @@ func TestRaw(t *testing.T) {
 	either := must.Get(key.Sign(rand.Reader, digest[:], crypto.SHA256))(t)
 	signature := must.Get(LowS(either))(t)
 	raw, err := RawECDSA(signature)
-	if err != nil || len(raw) != 64 {
-		t.Fatalf("%x, %v", raw, err)
-	}
+	must.Need(t, err == nil && len(raw) == 64, "%x, %v", raw, err)
 	if again, err := ECDSAFromRaw(raw); err != nil || !bytes.Equal(again, signature) {
 		t.Errorf("%x, %v; want %x", again, err, signature)
 	}
 	r, s, err := ParseECDSA(signature)
 	must.Do(t, err)
-	if !bytes.Equal(raw[:32], r.FillBytes(make([]byte, 32))) || !bytes.Equal(raw[32:], s.FillBytes(make([]byte, 32))) {
-		t.Errorf("%x is not r and s", raw)
-	}
+	must.Hold(t, bytes.Equal(raw[:32], r.FillBytes(make([]byte, 32))) && bytes.Equal(raw[32:], s.FillBytes(make([]byte, 32))), "%x is not r and s", raw)
 	n := elliptic.P256().Params().N
 	high := append(raw[:32:32], new(big.Int).Sub(n, s).FillBytes(make([]byte, 32))...)
-	if again, err := ECDSAFromRaw(high); err != nil || !bytes.Equal(again, signature) {
-		t.Errorf("of a high S: %x, %v; want %x", again, err, signature)
-	}
+	again, err := ECDSAFromRaw(high)
+	must.Hold(t, err == nil && bytes.Equal(again, signature), "of a high S: %x, %v; want %x", again, err, signature)
 	for _, wrong := range [][]byte{nil, raw[:63], append(raw[:64:64], 0)} {
-		if der, err := ECDSAFromRaw(wrong); err == nil {
-			t.Errorf("%d bytes became %x", len(wrong), der)
-		}
+		der, err := ECDSAFromRaw(wrong)
+		must.Hold(t, err != nil, "%d bytes became %x", len(wrong), der)
 	}
 	large := must.Get(marshalECDSA(new(big.Int).Lsh(big.NewInt(1), 256), s))(t)
 	negative := must.Get(marshalECDSA(big.NewInt(-5), s))(t)
 	for name, wrong := range map[string][]byte{"large": large, "negative": negative, "not DER": []byte("x"), "empty": nil} {
-		if raw, err := RawECDSA(wrong); err == nil {
-			t.Errorf("%s: %x", name, raw)
-		}
+		raw, err := RawECDSA(wrong)
+		must.Hold(t, err != nil, "%s: %x", name, raw)
 	}
 }
 

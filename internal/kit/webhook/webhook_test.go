@@ -63,15 +63,11 @@ func TestSend(t *testing.T) {
 	body := []byte(`{"type":"reputation.crossed"}`)
 	must.Get(r.Send(t.Context(), "msg_1", moment, body))(t)
 	all := took()
-	if len(all) != 1 || !bytes.Equal(all[0].body, body) || all[0].header.Get("Content-Type") != "application/json" {
-		t.Fatalf("%q", all)
-	}
+	must.Need(t, len(all) == 1 && bytes.Equal(all[0].body, body) && all[0].header.Get("Content-Type") == "application/json", "%q", all)
 	for _, one := range []string{secret, newer} {
 		by := must.Get(standardwebhooks.NewWebhook(one))(t)
 		must.Want(t, by.VerifyIgnoringTimestamp(all[0].body, all[0].header), nil)
-		if err := by.VerifyIgnoringTimestamp(append(all[0].body, ' '), all[0].header); err == nil {
-			t.Error("another body is accepted")
-		}
+		must.Say(t, by.VerifyIgnoringTimestamp(append(all[0].body, ' '), all[0].header), "", "another body is accepted")
 		raw := must.Get(base64.StdEncoding.DecodeString(strings.TrimPrefix(one, secretPrefix)))(t)
 		sum := hmac.New(sha256.New, raw)
 		sum.Write([]byte("msg_1.1790000000." + string(body)))
@@ -92,9 +88,8 @@ func TestOpenSSL(t *testing.T) {
 	run := exec.Command("openssl", "dgst", "-sha256", "-mac", "HMAC", "-macopt", "hexkey:"+hex.EncodeToString(raw), "-binary")
 	run.Stdin = strings.NewReader("msg_2.1790000000.{}")
 	sum := must.Get(run.Output())(t)
-	if have, want := took()[0].header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum); have != want {
-		t.Errorf("%q, OpenSSL: %q", have, want)
-	}
+	have, want := took()[0].header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum)
+	must.Hold(t, have == want, "%q, OpenSSL: %q", have, want)
 }
 
 // TestAnswers: only a status of success counts as taken, and redirects are not followed.
@@ -120,13 +115,10 @@ func TestAnswers(t *testing.T) {
 		url, _ := receiver(t, c.status, c.header...)
 		_, err := made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_3", moment, []byte("{}"))
 		var refused *RefusedError
-		if c.taken != (err == nil) || !c.taken && (!errors.As(err, &refused) || refused.Status != c.status || refused.After != c.after) {
-			t.Errorf("%d %q: %v", c.status, c.header, err)
-		}
+		must.Hold(t, c.taken == (err == nil) && (c.taken || errors.As(err, &refused) && refused.Status == c.status && refused.After == c.after),
+			"%d %q: %v", c.status, c.header, err)
 	}
-	if n := len(reached()); n > 0 {
-		t.Errorf("%d redirects were followed", n)
-	}
+	must.Equal(t, len(reached()), 0, "redirects that were followed")
 	url, _ := receiver(t, http.StatusGone)
 	must.Fail(t, ErrGone)(made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_4", moment, nil))
 }
@@ -136,19 +128,13 @@ func TestInward(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "0.1.2.3", "192.0.0.8", "192.0.2.1", "198.18.0.1",
 		"198.51.100.7", "203.0.113.9", "224.0.0.1", "240.0.0.1", "255.255.255.255", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd12::1]", "[ff02::1]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]",
 		"[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001::1]", "[2001:db8::1]", "[::127.0.0.1]", "[fec0::1]", "[100::1]"} {
-		if err := CheckURL("https://"+host+"/x", false); !errors.Is(err, ErrInward) {
-			t.Errorf("%s: %v", host, err)
-		}
+		must.Want(t, CheckURL("https://"+host+"/x", false), ErrInward, host)
 	}
 	for _, host := range []string{"93.184.216.34", "[2606:4700::1111]", "hooks.example.com", "hooks.example.com:8443"} {
-		if err := CheckURL("https://"+host+"/x", false); err != nil {
-			t.Errorf("%s: %v", host, err)
-		}
+		must.Want(t, CheckURL("https://"+host+"/x", false), nil, host)
 	}
 	for _, host := range []string{"169.254.169.254", "[fe80::1]", "0.0.0.0", "[::ffff:169.254.169.254]"} {
-		if err := CheckURL("https://"+host+"/x", true); !errors.Is(err, ErrInward) {
-			t.Errorf("inward, %s: %v", host, err)
-		}
+		must.Want(t, CheckURL("https://"+host+"/x", true), ErrInward, "inward", host)
 	}
 }
 
@@ -184,9 +170,7 @@ func TestNoSecretInErrors(t *testing.T) {
 	closed := "http://" + l.Addr().String() + "/services/T0/very-secret"
 	l.Close()
 	_, err := made(t, Config{URL: closed, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_6", moment, nil)
-	if err == nil || strings.Contains(err.Error(), "very-secret") {
-		t.Errorf("%v", err)
-	}
+	must.Hold(t, err != nil && !strings.Contains(err.Error(), "very-secret"), "%v", err)
 	for _, c := range []Config{
 		{URL: "ftp://a.example/very-secret", Secrets: []string{secret}},
 		{URL: "http://a.example/very-secret", Secrets: []string{secret}},
@@ -200,9 +184,8 @@ func TestNoSecretInErrors(t *testing.T) {
 		{URL: "https://a.example/", Secrets: []string{"whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))}},
 		{URL: "https://a.example/", Secrets: []string{secret, newer, secret}},
 	} {
-		if _, err := New(c); err == nil || strings.Contains(err.Error(), "very-secret") || strings.Contains(err.Error(), "MfKQ") {
-			t.Errorf("%v: %v", c, err)
-		}
+		_, err := New(c)
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), "very-secret") && !strings.Contains(err.Error(), "MfKQ"), "%v: %v", c, err)
 	}
 }
 

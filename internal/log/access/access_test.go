@@ -85,13 +85,10 @@ func TestOrdersAreRefused(t *testing.T) {
 		"no reason":         {Name: "n", Roles: []access.Role{access.Auditor}, For: time.Hour, By: "b"},
 		"nobody":            {Name: "n", Roles: []access.Role{access.Auditor}, For: time.Hour, Reason: "r"},
 	} {
-		if _, _, err := r.Grant(t.Context(), o); !errors.Is(err, access.ErrOrder) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, _, err := r.Grant(t.Context(), o)
+		must.Hold(t, errors.Is(err, access.ErrOrder), "%s: %v", name, err)
 	}
-	if size, err := h.Ledger.Size(t.Context()); err != nil || size != 0 {
-		t.Errorf("the log has %d records, %v", size, err)
-	}
+	must.Give(h.Ledger.Size(t.Context()))(t, 0, "records in the log")
 }
 
 func TestPublicChains(t *testing.T) {
@@ -99,18 +96,15 @@ func TestPublicChains(t *testing.T) {
 	r, other := open(), open()
 	public := func(want bool) {
 		t.Helper()
-		if got, err := other.Public(t.Context(), access.What{Chain: "chain"}); err != nil || got != want {
-			t.Errorf("public: %v, %v, want %v", got, err, want)
-		}
+		must.Give(other.Public(t.Context(), access.What{Chain: "chain"}))(t, want, "public")
 	}
 	public(false)
 	for _, on := range []bool{true, true, false, false, true} {
 		must.Do(t, r.Publish(t.Context(), access.What{Chain: "chain"}, on, "r", "b"))
 		public(on)
 	}
-	if list, err := other.List(t.Context(), false); err != nil || len(list.Public) != 1 {
-		t.Error(list, err)
-	}
+	list, err := other.List(t.Context(), false)
+	must.Hold(t, err == nil && len(list.Public) == 1, "%v %v", list, err)
 }
 
 // TestPublicAgents: a chain, a record and an agent of one name are three things.
@@ -119,17 +113,14 @@ func TestPublicAgents(t *testing.T) {
 	r, other := open(), open()
 	for _, on := range []bool{true, true, false, false, true} {
 		must.Do(t, r.Publish(t.Context(), access.What{Agent: "desk"}, on, "r", "b"))
-		if got, err := other.Public(t.Context(), access.What{Agent: "desk"}); err != nil || got != on {
-			t.Errorf("public: %v, %v, want %v", got, err, on)
-		}
+		must.Give(other.Public(t.Context(), access.What{Agent: "desk"}))(t, on, "public")
 	}
 	chain, err := other.Public(t.Context(), access.What{Chain: "desk"})
 	if record, failed := other.Public(t.Context(), access.What{Record: "desk"}); chain || record || err != nil || failed != nil {
 		t.Error("a chain or a record became public with the agent:", chain, record, err, failed)
 	}
-	if list, err := other.List(t.Context(), false); err != nil || !slices.Equal(list.Agents, []string{"desk"}) {
-		t.Error(list, err)
-	}
+	list, err := other.List(t.Context(), false)
+	must.Hold(t, err == nil && slices.Equal(list.Agents, []string{"desk"}), "%v %v", list, err)
 }
 
 // TestTokensAreNotInTheLog: reading the log does not give access to anyone.
@@ -163,9 +154,8 @@ func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := r.Who(t.Context(), token); err == nil || errors.Is(err, access.ErrUnknown) {
-				t.Errorf("%s: %v", name, err)
-			}
+			_, err := r.Who(t.Context(), token)
+			must.Hold(t, err != nil && !errors.Is(err, access.ErrUnknown), "%s: %v", name, err)
 		}
 	}
 }
@@ -185,9 +175,8 @@ func TestConcurrently(t *testing.T) {
 	records, err := h.Ledger.Chain(t.Context(), operator.AccessChain)
 	must.Need(t, err == nil && len(records) == 8, "%v %v", len(records), err)
 	for i, r := range records {
-		if r.Payload.ChainPosition != int64(i+1) || i > 0 && r.Payload.PreviousRecord != records[i-1].Digest {
-			t.Errorf("record %d stands at %d after %v", i, r.Payload.ChainPosition, r.Payload.PreviousRecord)
-		}
+		must.Hold(t, r.Payload.ChainPosition == int64(i+1) && (i <= 0 || r.Payload.PreviousRecord == records[i-1].Digest),
+			"record %d stands at %d after %v", i, r.Payload.ChainPosition, r.Payload.PreviousRecord)
 	}
 }
 
@@ -214,9 +203,7 @@ func TestGrantOfEarlier(t *testing.T) {
 		Roles: []string{"reviewer"}, NotAfter: evidence.FormatTime(clock.now.Add(time.Hour)), Reason: "a test", By: "tester"}))(t)
 	signers := must.Get(h.Keys.Signers(t.Context(), evidence.RoleOperator, ledger.OperatorName))(t)
 	p := evidence.Payload{ActionType: evidence.AccessEvent, AgentID: ledger.OperatorName, ChainID: operator.AccessChain, Response: response}
-	if _, err := h.Ledger.SealLast(t.Context(), operator.AccessChain, signers, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(h.Ledger.SealLast(t.Context(), operator.AccessChain, signers, p))(t)
 	r := open()
 	g, err := r.Who(t.Context(), token)
 	must.Need(t, err == nil && g.Name == name, "%+v, %v", g, err)

@@ -42,16 +42,14 @@ func newCA(t *testing.T) (a *CA, now *time.Time) {
 
 func newKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	must.Do(t, err)
+	key := must.Get(ecdsa.GenerateKey(curve, rand.Reader))(t)
 	return key
 }
 
 // asked is a request of a key.
 func asked(t *testing.T, key crypto.Signer, template x509.CertificateRequest) []byte {
 	t.Helper()
-	der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
-	must.Do(t, err)
+	der := must.Get(x509.CreateCertificateRequest(rand.Reader, &template, key))(t)
 	return der
 }
 
@@ -64,15 +62,13 @@ func named(uris ...string) (r x509.CertificateRequest) {
 
 func issue(t *testing.T, a *CA, key crypto.Signer, name string, days int) (*x509.Certificate, error) {
 	t.Helper()
-	r, err := ParseRequest(asked(t, key, named("jurat:agent:"+name)))
-	must.Do(t, err)
+	r := must.Get(ParseRequest(asked(t, key, named("jurat:agent:"+name))))(t)
 	return a.Issue(t.Context(), r, days)
 }
 
 func mustIssue(t *testing.T, a *CA, name string, days int) *x509.Certificate {
 	t.Helper()
-	c, err := issue(t, a, newKey(t, elliptic.P256()), name, days)
-	must.Do(t, err)
+	c := must.Get(issue(t, a, newKey(t, elliptic.P256()), name, days))(t)
 	return c
 }
 
@@ -91,21 +87,16 @@ func TestRequests(t *testing.T) {
 	_, edward, err := ed25519.GenerateKey(rand.Reader)
 	must.Do(t, err)
 	for what, key := range map[string]crypto.Signer{"ES256": key, "Ed25519": edward} {
-		if r, err := ParseRequest(asked(t, key, named("jurat:reviewer:order%20desk"))); err != nil || r.Role != evidence.RoleReviewer || r.Name != "order desk" {
-			t.Errorf("%s: %+v, %v", what, r, err)
-		}
+		r, err := ParseRequest(asked(t, key, named("jurat:reviewer:order%20desk")))
+		must.Hold(t, err == nil && r.Role == evidence.RoleReviewer && r.Name == "order desk", "%s: %+v, %v", what, r, err)
 	}
 	good := asked(t, key, named("jurat:agent:mia"))
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: good})
-	if _, err := ParseRequest(text); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(ParseRequest(text))
 	for at := range good { // every byte counts
 		changed := slices.Clone(good)
 		changed[at] ^= 1
-		if _, err := ParseRequest(changed); err == nil {
-			t.Errorf("byte %d changes nothing", at)
-		}
+		must.Refuse(t, "", "byte", at, "changes nothing")(ParseRequest(changed))
 	}
 	withHost, withCA := named("jurat:agent:mia"), named("jurat:agent:mia")
 	withHost.DNSNames = []string{"agent.example"}
@@ -117,9 +108,8 @@ func TestRequests(t *testing.T) {
 		"a key that cannot sign records": asked(t, newKey(t, elliptic.P384()), named("jurat:agent:mia")),
 		"more after it":                  append(slices.Clone(text), "x"...), "no request": []byte("x"),
 	} {
-		if r, err := ParseRequest(doc); err == nil {
-			t.Errorf("%s: %+v", what, r)
-		}
+		r, err := ParseRequest(doc)
+		must.Hold(t, err != nil, "%s: %+v", what, r)
 	}
 }
 
@@ -131,14 +121,11 @@ func TestIssue(t *testing.T) {
 		t.Errorf("%v, %s to %s", err, c.NotBefore, c.NotAfter)
 	}
 	for _, days := range []int{0, MaxDays + 1} {
-		if _, err := issue(t, a, newKey(t, elliptic.P256()), "ben", days); err == nil {
-			t.Errorf("a life of %d days", days)
-		}
+		must.Refuse(t, "", "a life of", days, "days")(issue(t, a, newKey(t, elliptic.P256()), "ben", days))
 	}
 	*now = a.Certificate.NotAfter.Add(-time.Hour)
-	if c := mustIssue(t, a, "mia", 30); !c.NotAfter.Equal(a.Certificate.NotAfter) {
-		t.Errorf("it ends at %s", c.NotAfter)
-	}
+	c = mustIssue(t, a, "mia", 30)
+	must.Hold(t, c.NotAfter.Equal(a.Certificate.NotAfter), "it ends at %s", c.NotAfter)
 	*now = a.Certificate.NotAfter.Add(time.Second)
 	must.Fail(t, ErrExpired)(issue(t, a, newKey(t, elliptic.P256()), "ben", 30))
 	must.Fail(t, ErrExpired)(a.List(t.Context()))
@@ -148,20 +135,13 @@ func TestIssue(t *testing.T) {
 func TestNamesHaveOneKey(t *testing.T) {
 	a, now := newCA(t)
 	key := newKey(t, elliptic.P256())
-	first, err := issue(t, a, key, "mia", 30)
-	must.Do(t, err)
-	if _, err := issue(t, a, key, "mia", 30); err != nil { // the same key, again
-		t.Error(err)
-	}
+	first := must.Get(issue(t, a, key, "mia", 30))(t)
+	must.Fail(t, nil)(issue(t, a, key, "mia", 30)) // the same key, again
 	must.Fail(t, ErrTaken)(issue(t, a, newKey(t, elliptic.P256()), "mia", 30))
 	must.Fail(t, ErrAlike)(issue(t, a, newKey(t, elliptic.P256()), "Mia", 30))
 	*now = first.NotAfter.Add(time.Second)
-	if _, err := issue(t, a, newKey(t, elliptic.P256()), "Mia", 30); !errors.Is(err, ErrAlike) { // its records are still read
-		t.Error(err)
-	}
-	if _, err := issue(t, a, newKey(t, elliptic.P256()), "mia", 30); err != nil { // all have ended
-		t.Error(err)
-	}
+	must.Fail(t, ErrAlike)(issue(t, a, newKey(t, elliptic.P256()), "Mia", 30)) // its records are still read
+	must.Fail(t, nil)(issue(t, a, newKey(t, elliptic.P256()), "mia", 30))      // all have ended
 }
 
 // TestLists: a list names all that was ever revoked, and no other; each is later than the one before.
@@ -171,9 +151,8 @@ func TestLists(t *testing.T) {
 	empty := mustList(t, a)
 	revoke := func(c *x509.Certificate, cause Cause, from time.Time, want error) {
 		t.Helper()
-		if err := a.Revoke(t.Context(), c, cause, from); !errors.Is(err, want) || want == nil && err != nil {
-			t.Errorf("%v, want %v", err, want)
-		}
+		err := a.Revoke(t.Context(), c, cause, from)
+		must.Hold(t, errors.Is(err, want) && (want != nil || err == nil), "%v, want %v", err, want)
 	}
 	revoke(mia, "keyCompromise", time.Time{}, nil)
 	revoke(mia, "keyCompromise", time.Time{}, ErrRevoked)
@@ -182,12 +161,8 @@ func TestLists(t *testing.T) {
 	revoke(mia, "keyCompromise", since, ErrRevoked)
 	other, _ := newCA(t)
 	revoke(mustIssue(t, other, "mia", 1), "keyCompromise", time.Time{}, ErrUnknown)
-	if err := a.Revoke(t.Context(), ben, "keyCompromise", now.Add(time.Hour)); err == nil {
-		t.Error("revoked in the future")
-	}
-	if err := a.Revoke(t.Context(), ben, "certificateHold", time.Time{}); err == nil {
-		t.Error("put on hold")
-	}
+	must.Say(t, a.Revoke(t.Context(), ben, "keyCompromise", now.Add(time.Hour)), "", "revoked in the future")
+	must.Say(t, a.Revoke(t.Context(), ben, "certificateHold", time.Time{}), "", "put on hold")
 	*now = mia.NotAfter.Add(time.Hour)
 	again, err := Open(t.Context(), a.config) // as another process finds it
 	must.Do(t, err)
@@ -203,9 +178,7 @@ func TestLists(t *testing.T) {
 		list = next
 	}
 	*now = now.AddDate(0, 0, -2)
-	if _, err := a.List(t.Context()); err == nil {
-		t.Error("a list from the future")
-	}
+	must.Refuse(t, "", "a list from the future")(a.List(t.Context()))
 }
 
 // TestInterrupted: a CA that was made in part goes on with its key; one that is there, is taken by another process, or has lost a file, is not made anew.
@@ -223,17 +196,11 @@ func TestInterrupted(t *testing.T) {
 	})
 	must.Hold(t, err != nil, "two act at once")
 	must.Do(t, os.WriteFile(file(stateFile), []byte(`{"number":1,"revoked":[],"more":1}`), 0o600))
-	if _, err := again.List(t.Context()); err == nil {
-		t.Error("a changed file is read")
-	}
+	must.Refuse(t, "", "a changed file is read")(again.List(t.Context()))
 	must.Do(t, os.Remove(file(stateFile)))
-	if _, err := issue(t, again, newKey(t, elliptic.P256()), "mia", 1); err == nil {
-		t.Error("issued without knowing what is revoked")
-	}
+	must.Refuse(t, "", "issued without knowing what is revoked")(issue(t, again, newKey(t, elliptic.P256()), "mia", 1))
 	for _, plan := range []Plan{{Name: "", Years: 1}, {Name: "x"}, {Name: "x", Years: 31}, {Name: strings.Repeat("x", 65), Years: 1}} {
-		if _, err := Create(t.Context(), Config{Dir: t.TempDir(), Helper: &token.Helper{}}, plan); err == nil {
-			t.Errorf("%+v", plan)
-		}
+		must.Refuse(t, "", plan)(Create(t.Context(), Config{Dir: t.TempDir(), Helper: &token.Helper{}}, plan))
 	}
 }
 

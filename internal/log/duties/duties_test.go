@@ -202,9 +202,8 @@ func TestEveryLine(t *testing.T) {
 		must.Hold(t, l.Records == tt.records && first == tt.first && last == tt.last && l.Proved == tt.proved && l.Proved+l.NotProved+l.Refuted == l.Records,
 			"%s %q: %+v, want %d records, %d proved, from %s to %s", tt.clause, tt.shows, l, tt.records, tt.proved, tt.first, tt.last)
 	}
-	if l := lineOf(t, r, "12(3)", "people who decided"); !slices.Equal(l.People, []string{"ines"}) {
-		t.Errorf("%q", l.People)
-	}
+	l := lineOf(t, r, "12(3)", "people who decided")
+	must.Hold(t, slices.Equal(l.People, []string{"ines"}), "%q", l.People)
 	must.Equal(t, lineOf(t, r, "12(1)", "passed without a record").Note, "3 calls passed without a record")
 	said := strings.Join(r.Warnings, "\n")
 	if !strings.Contains(said, "3 calls passed without a record") || !strings.Contains(said, "the log is not complete") || !strings.Contains(said, "1 call was under way when a recorder died") {
@@ -248,13 +247,11 @@ func TestTime(t *testing.T) {
 	h.output(t, "mia", "v3", "")
 	r := h.report(t, duties.Selection{Agent: "mia", From: start.Add(2 * time.Minute), To: start.Add(3 * time.Minute)})
 	for _, shows := range []string{"acts of the agent are recorded"} {
-		if l := lineOf(t, r, "12(1)", shows); l.Records != 1 || l.First.Record != second {
-			t.Errorf("%+v", l)
-		}
+		l := lineOf(t, r, "12(1)", shows)
+		must.Hold(t, l.Records == 1 && l.First.Record == second, "%+v", l)
 	}
-	if l := lineOf(t, r, "12(2)(a)", "is another one than"); l.Records != 1 || l.First.Record != second {
-		t.Errorf("%+v", l)
-	}
+	l := lineOf(t, r, "12(2)(a)", "is another one than")
+	must.Hold(t, l.Records == 1 && l.First.Record == second, "%+v", l)
 	must.Hold(t, r.From != "" && r.To != "", "%+v", r)
 }
 
@@ -282,17 +279,14 @@ func TestCopiesFromBefore(t *testing.T) {
 		return lineOf(t, r, "12(3)", "start and end of an act"), r.Warnings
 	}
 	last := duties.Selection{Agent: "mia", From: start.Add(11 * time.Minute)}
-	if l, warnings := line(last); l.Records != 1 || l.Proved != 1 || len(warnings) != 0 {
-		t.Errorf("%+v, %q", l, warnings)
-	}
+	l, warnings := line(last)
+	must.Hold(t, l.Records == 1 && l.Proved == 1 && len(warnings) == 0, "%+v, %q", l, warnings)
 	middle := duties.Selection{Agent: "mia", From: start.Add(5 * time.Minute), To: start.Add(8 * time.Minute)}
-	if l, warnings := line(middle); l.Records != 2 || l.Proved != 2 || len(warnings) != 0 {
-		t.Errorf("%+v, %q", l, warnings)
-	}
+	l, warnings = line(middle)
+	must.Hold(t, l.Records == 2 && l.Proved == 2 && len(warnings) == 0, "%+v, %q", l, warnings)
 	duties.Small(t, 2, 100)
-	if l, warnings := line(duties.Selection{Agent: "mia"}); l.Records != 6 || l.Proved != 6 || len(warnings) != 0 {
-		t.Errorf("two at a time: %+v, %q", l, warnings)
-	}
+	l, warnings = line(duties.Selection{Agent: "mia"})
+	must.Hold(t, l.Records == 6 && l.Proved == 6 && len(warnings) == 0, "two at a time: %+v, %q", l, warnings)
 	duties.Small(t, 2, 3)
 	if l, warnings := line(last); l.NotProved != 1 || len(warnings) != 1 || !strings.Contains(warnings[0], "Not checked: calls that copy from more than 3") {
 		t.Errorf("%+v, %q", l, warnings)

@@ -92,9 +92,8 @@ func trustOf(t testing.TB, d *Derived) *trust.Trust {
 	d.Into(file)
 	doc, err := file.Marshal()
 	must.Do(t, err)
-	if file, err = trust.Parse(doc); err != nil {
-		t.Fatalf("%v\n%s", err, doc)
-	}
+	file, err = trust.Parse(doc)
+	must.Need(t, err == nil, "%v\n%s", err, doc)
 	return file
 }
 
@@ -103,9 +102,8 @@ func TestDerive(t *testing.T) {
 	u := newUnion(t)
 	files := u.files(t)
 	d := derive(t, files, u.options())
-	if diff := cmp.Diff([]string{"XA Alpha: stamps", "XB Beta: stamps"}, named(d)); diff != "" || len(d.Notes) > 0 {
-		t.Errorf("%s, %q", diff, d.Notes)
-	}
+	diff := cmp.Diff([]string{"XA Alpha: stamps", "XB Beta: stamps"}, named(d))
+	must.Hold(t, diff == "" && len(d.Notes) == 0, "%s, %q", diff, d.Notes)
 	file := trustOf(t, d)
 	want := trust.Service{Territory: "XA", TSP: []string{"Alpha"}, Name: "stamps", Type: trust.QualifiedTimeStamps,
 		Status: []trust.ServiceStatus{{From: at("2026-03-01T00:00:00Z"), Status: withdrawn}, {From: at("2017-01-01T00:00:00Z"), Status: trust.Granted}},
@@ -198,17 +196,13 @@ func TestDeriveTakesTheNewestThatHolds(t *testing.T) {
 	}
 	read := must.Get(Read(files))(t)
 	for _, territory := range []string{"XB", "XC"} {
-		if _, err := read.Derive(Options{Journal: u.options().Journal, Territories: []string{territory}}); err == nil || !strings.Contains(err.Error(), territory) {
-			t.Errorf("%s: %v", territory, err)
-		}
+		must.Refuse(t, territory)(read.Derive(Options{Journal: u.options().Journal, Territories: []string{territory}}))
 	}
 	u.lotl.Pointers[1].Signers = []*listtest.Signer{forger}
 	if d = derive(t, u.files(t), u.options()); len(d.Authorities) != 1 {
 		t.Errorf("a list was accepted from a signer that the list of the lists does not name: %v", named(d))
 	}
-	if _, err := read.Derive(Options{}); err == nil {
-		t.Error("without certificates")
-	}
+	must.Refuse(t, "", "without certificates")(read.Derive(Options{}))
 }
 
 // TestInto: Into keeps the authorities that the reader named, and removes those of an earlier derivation.
@@ -261,9 +255,7 @@ func TestDerivedTrustProvesTime(t *testing.T) {
 			Prompt: jsontext.Value(`"Which route?"`), Response: jsontext.Value(`"The A9."`), Parameters: jsontext.Value(`{}`)})
 		file := house.Trust(t)
 		file.Authorities = nil
-		if report := verify.Record(record, verify.Options{Trust: file}); report.Of(verify.Time).Status == verify.Proved {
-			t.Fatal("time is proved without an authority")
-		}
+		must.Need(t, verify.Record(record, verify.Options{Trust: file}).Of(verify.Time).Status != verify.Proved, "time is proved without an authority")
 		derive(t, u.files(t), u.options()).Into(file)
 		report := verify.Record(record, verify.Options{Trust: file})
 		if report.Of(verify.Time).Status != verify.Proved || report.Times[0].Authority != "XA Alpha: stamps" || report.Times[0].Clock != trust.Independent {
@@ -279,14 +271,12 @@ func TestJournal(t *testing.T) {
 	text := hex.EncodeToString(digest[:])
 	colons := strings.TrimSuffix(strings.ToUpper(strings.Join(strings.SplitAfterN(text, "", 65), "")), ":")
 	for _, good := range []string{string(signer.PEM()), text, " " + text + "\r\n", "sha256:" + text, colons, string(signer.PEM()) + text} {
-		if signers, err := Journal([]byte(good)); err != nil || signers[0] != digest {
-			t.Errorf("%s: %x, %v", good, signers, err)
-		}
+		signers, err := Journal([]byte(good))
+		must.Hold(t, err == nil && signers[0] == digest, "%s: %x, %v", good, signers, err)
 	}
 	for _, bad := range []string{"", "\n", text[1:], text + "0", "a certificate", strings.ReplaceAll(string(signer.PEM()), "CERTIFICATE", "PRIVATE KEY"), string(signer.PEM()) + "x"} {
-		if signers, err := Journal([]byte(bad)); err == nil {
-			t.Errorf("%s: %x", bad, signers)
-		}
+		signers, err := Journal([]byte(bad))
+		must.Hold(t, err != nil, "%s: %x", bad, signers)
 	}
 }
 
@@ -422,10 +412,8 @@ func TestFetchBelievesNothing(t *testing.T) {
 	u.lotl.URIs = []string{"https://elsewhere.invalid/eu-pivot-4.xml", home + "journal"} // no request goes to another host for pivots
 	pages["/eu.xml"] = string(u.lotl.Sign(t, listtest.NewSigner(t, "forger")))
 	folder := t.TempDir()
-	if err := fetch(t, u, server, folder); !errors.Is(err, eulist.ErrChain) || asked != 1 || len(fetched(t, folder)) != 0 {
-		t.Errorf("%v, asked %d times", err, asked)
-	}
-	if err := fetch(t, u, server, filepath.Join(folder, "none")); errors.Is(err, fs.ErrNotExist) {
-		t.Error("Fetch did not create the missing folder")
-	}
+	err := fetch(t, u, server, folder)
+	must.Hold(t, errors.Is(err, eulist.ErrChain) && asked == 1 && len(fetched(t, folder)) == 0, "%v, asked %d times", err, asked)
+	err = fetch(t, u, server, filepath.Join(folder, "none"))
+	must.Hold(t, !errors.Is(err, fs.ErrNotExist), "Fetch did not create the missing folder")
 }

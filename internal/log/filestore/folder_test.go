@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"jurat/internal/log/filestore"
@@ -36,9 +35,7 @@ func TestFolderIsPrivate(t *testing.T) {
 		}
 		must.Do(t, os.Chmod(c.Where(name), 0o640))
 	}
-	if _, err := c.Read(t.Context(), "a/b.key"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
-		t.Errorf("a secret that others can read: %v", err)
-	}
+	must.Refuse(t, "mode 0640", "a secret that others can read")(c.Read(t.Context(), "a/b.key"))
 	must.Fail(t, nil)(c.Read(t.Context(), "a/b.json"))
 }
 

@@ -37,22 +37,17 @@ func TestUnwrapRefuses(t *testing.T) {
 	for n := range wrapped {
 		changed := bytes.Clone(wrapped)
 		changed[n] ^= 1
-		if got, err := keys.Unwrap("a", id, changed); !errors.Is(err, ErrDamaged) {
-			t.Errorf("byte %d changed: %q, %v", n, got, err)
-		}
-		if got, err := keys.Unwrap("a", id, wrapped[:n]); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%d bytes: %q, %v", n, got, err)
-		}
+		got, err := keys.Unwrap("a", id, changed)
+		must.Hold(t, errors.Is(err, ErrDamaged), "byte %d changed: %q, %v", n, got, err)
+		got, err = keys.Unwrap("a", id, wrapped[:n])
+		must.Hold(t, errors.Is(err, ErrDamaged), "%d bytes: %q, %v", n, got, err)
 	}
-	if got, err := keys.Unwrap("b", id, wrapped); !errors.Is(err, ErrDamaged) {
-		t.Errorf("under another name: %q, %v", got, err)
-	}
-	if got, err := other.Unwrap("a", id, wrapped); !errors.Is(err, ErrOtherKey) || !strings.Contains(err.Error(), string(id)) {
-		t.Errorf("with another key: %q, %v", got, err)
-	}
-	if got, err := other.Unwrap("a", other.IDs()[0], wrapped); !errors.Is(err, ErrDamaged) {
-		t.Errorf("with another key of the same id: %q, %v", got, err)
-	}
+	got, err := keys.Unwrap("b", id, wrapped)
+	must.Hold(t, errors.Is(err, ErrDamaged), "under another name: %q, %v", got, err)
+	got, err = other.Unwrap("a", id, wrapped)
+	must.Hold(t, errors.Is(err, ErrOtherKey) && strings.Contains(err.Error(), string(id)), "with another key: %q, %v", got, err)
+	got, err = other.Unwrap("a", other.IDs()[0], wrapped)
+	must.Hold(t, errors.Is(err, ErrDamaged), "with another key of the same id: %q, %v", got, err)
 }
 
 // TestChangeOfKeys checks that the first key wraps, and that files wrapped under other keys can still be read.
@@ -63,9 +58,8 @@ func TestChangeOfKeys(t *testing.T) {
 	both := must.Get(Parse(append(append(newText, "\n\n# the old one\n"...), oldText...)))(t)
 	got, err := both.Unwrap("a", id, wrapped)
 	must.Hold(t, err == nil && string(got) == "secret", "%q, %v", got, err)
-	if now, _ := both.Wrap("a", nil); now == id || now != both.IDs()[0] {
-		t.Errorf("wraps under %s, but the first key is %s", now, both.IDs()[0])
-	}
+	now, _ := both.Wrap("a", nil)
+	must.Hold(t, now != id && now == both.IDs()[0], "wraps under %s, but the first key is %s", now, both.IDs()[0])
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -84,9 +78,7 @@ func TestParseRefuses(t *testing.T) {
 	for range maxKeys + 1 {
 		many.Write(Generate())
 	}
-	if _, err := Parse([]byte(many.String())); err == nil {
-		t.Error("any number of keys")
-	}
+	must.Refuse(t, "", "any number of keys")(Parse([]byte(many.String())))
 }
 
 // TestKeysAreNotPrinted checks that printing Keys shows only their IDs.
@@ -105,8 +97,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		id, wrapped := keys.Wrap("n", text)
-		if got, err := keys.Unwrap("n", id, wrapped); err != nil || !bytes.Equal(got, text) {
-			t.Errorf("%v", err)
-		}
+		got, err := keys.Unwrap("n", id, wrapped)
+		must.Hold(t, err == nil && bytes.Equal(got, text), "%v", err)
 	})
 }

@@ -117,15 +117,11 @@ func TestLifeOfAKey(t *testing.T) {
 		must.Equal(t, second.State(at(minute)), want, minute)
 	}
 	must.Equal(t, first.State(at(60)), "revoked from 2026-01-02T03:09:05Z")
-	if active := h.Active(evidence.RoleAgent, "a", at(29)); len(active) != 1 || active[0] != second {
-		t.Errorf("active: %+v", active)
-	}
-	if active := h.Active(evidence.RoleAgent, "a", at(30)); len(active) != 0 {
-		t.Errorf("active after its end: %+v", active)
-	}
-	if h.Count() != 4 || len(h.Keys()) != 2 {
-		t.Errorf("%d events, %d keys", h.Count(), len(h.Keys()))
-	}
+	active := h.Active(evidence.RoleAgent, "a", at(29))
+	must.Hold(t, len(active) == 1 && active[0] == second, "active: %+v", active)
+	active = h.Active(evidence.RoleAgent, "a", at(30))
+	must.Hold(t, len(active) == 0, "active after its end: %+v", active)
+	must.Hold(t, h.Count() == 4 && len(h.Keys()) == 2, "%d events, %d keys", h.Count(), len(h.Keys()))
 }
 
 // TestPairs: an event that ends one key of a pair ends both, in any order of registration.
@@ -133,9 +129,8 @@ func TestPairs(t *testing.T) {
 	f, s, f2, s2 := key(1), key(-1), key(2), key(-2)
 	pair := func(h *History, a, b keyPair, from time.Time) {
 		t.Helper()
-		if got := h.Key(a.id); got.With != b.id || !got.WithFrom.Equal(from) {
-			t.Errorf("%s signs with %v from %v, want %v from %v", a.alg, got.With, got.WithFrom, b.id, from)
-		}
+		got := h.Key(a.id)
+		must.Hold(t, got.With == b.id && got.WithFrom.Equal(from), "%s signs with %v from %v, want %v from %v", a.alg, got.With, got.WithFrom, b.id, from)
 	}
 	together := read(t, registered(0, s), registered(0, f))
 	pair(together, f, s, time.Time{})
@@ -150,20 +145,17 @@ func TestPairs(t *testing.T) {
 	pair(rotation, f2, s2, time.Time{})
 	pair(rotation, s2, f2, time.Time{})
 	for _, k := range []keyPair{f, s} {
-		if got := rotation.Key(k.id); !got.Until.Equal(at(20)) || !got.Sudden {
-			t.Errorf("%s ends %v", k.alg, got.Until)
-		}
+		got := rotation.Key(k.id)
+		must.Hold(t, got.Until.Equal(at(20)) && got.Sudden, "%s ends %v", k.alg, got.Until)
 	}
 
 	one := read(t, registered(0, s), registered(0, f), rotated(20, f, f2)) // the operator gives up the second signature
-	if got := one.Active(evidence.RoleAgent, "a", at(20)); len(got) != 1 || got[0].KeyID != f2.id || !got[0].With.IsZero() {
-		t.Errorf("active: %+v", got)
-	}
+	got := one.Active(evidence.RoleAgent, "a", at(20))
+	must.Hold(t, len(got) == 1 && got[0].KeyID == f2.id && got[0].With.IsZero(), "active: %+v", got)
 	for name, end := range map[string]told{"retired": retired(20, f, at(20)), "revoked": revoked(20, s, at(15))} {
 		h := read(t, registered(0, s), registered(0, f), end)
-		if got := h.Active(evidence.RoleAgent, "a", at(20)); len(got) != 0 {
-			t.Errorf("%s: active: %+v", name, got)
-		}
+		got := h.Active(evidence.RoleAgent, "a", at(20))
+		must.Hold(t, len(got) == 0, "%s: active: %+v", name, got)
 	}
 	h := read(t, registered(0, s), registered(0, f), revoked(20, s, at(15)))
 	if got := h.Key(f.id); !got.Until.Equal(at(20)) || !got.Revoked.IsZero() {
@@ -279,9 +271,7 @@ func TestNotTooManyCertificates(t *testing.T) {
 	second.certify(lists[2], at(0))
 	h := &History{byID: map[evidence.KeyID]*Key{k.KeyID: k, second.KeyID: second}}
 	p := &evidence.Payload{Timestamp: evidence.FormatTime(at(1)), Signers: []evidence.SignerInfo{{KeyID: k.KeyID}, {KeyID: second.KeyID}}}
-	if got := h.Certificates(p); len(got) != 2*maxCertificates {
-		t.Errorf("%d certificates, want the %d of that time", len(got), 2*maxCertificates)
-	}
+	must.Equal(t, len(h.Certificates(p)), 2*maxCertificates, "certificates of that time")
 }
 
 // TestCardsAreReplaced: the card that the log names last counts, and one event about certificates leaves it.
@@ -292,13 +282,11 @@ func TestCardsAreReplaced(t *testing.T) {
 	records := chain(t, []told{first, again, third}, nil)
 	for n, want := range []evidence.Digest{first.body.Card, again.body.Card, again.body.Card} {
 		h := must.Get(ReadHistory(records[:n+1]))(t)
-		if k := h.Key(key(1).id); k.Card != want || k.CardRecord != records[min(n, 1)].Payload.RecordID {
-			t.Errorf("after %d events: %s of %s", n+1, k.Card, k.CardRecord)
-		}
+		k := h.Key(key(1).id)
+		must.Hold(t, k.Card == want && k.CardRecord == records[min(n, 1)].Payload.RecordID, "after %d events: %s of %s", n+1, k.Card, k.CardRecord)
 	}
-	if c := read(t, first, again, third).Key(key(1).id).Certificates; len(c) != 1 {
-		t.Errorf("certificates %v", c)
-	}
+	c := read(t, first, again, third).Key(key(1).id).Certificates
+	must.Hold(t, len(c) == 1, "certificates %v", c)
 	must.Equal(t, read(t, first, registered(9, key(-1))).Key(key(1).id).Card, first.body.Card)
 }
 
@@ -332,14 +320,12 @@ func TestClockSetBack(t *testing.T) {
 	must.Want(t, h.Admit(&act(t, "a", key(1)).Payload, at(10)), ErrEnded)
 	for what, next := range map[string]told{"rotated": rotated(10, key(1), key(2)), "registered": registered(10, key(2))} {
 		h := read(t, registered(0, key(1)), retired(20, key(1), at(20)), next)
-		if k := h.Key(key(1).id); !k.Until.Equal(at(20)) || h.Key(key(2).id) == nil {
-			t.Errorf("%s after the clock was set back: the earlier key ended at %s", what, k.Until)
-		}
+		k := h.Key(key(1).id)
+		must.Hold(t, k.Until.Equal(at(20)) && h.Key(key(2).id) != nil, "%s after the clock was set back: the earlier key ended at %s", what, k.Until)
 	}
 	h = read(t, registered(0, key(1)), retired(0, key(1), at(20)))
-	if k := h.Key(key(1).id); k.Ended(at(19)) || !k.Ended(at(20)) {
-		t.Error("an announced end does not take effect at its announced time")
-	}
+	k = h.Key(key(1).id)
+	must.Hold(t, !k.Ended(at(19)) && k.Ended(at(20)), "an announced end does not take effect at its announced time")
 }
 
 // act returns a record of agent a or another agent, signed with these keys.
@@ -429,9 +415,8 @@ func TestTrustDemandsBothSignatures(t *testing.T) {
 	for _, k := range trusted {
 		of[k.Name+" "+string(k.Algorithm)] = k
 	}
-	if k := of["alone ES256"]; k.With != nil || !k.WithFrom.IsZero() {
-		t.Errorf("%+v", k)
-	}
+	k := of["alone ES256"]
+	must.Hold(t, k.With == nil && k.WithFrom.IsZero(), "%+v", k)
 	for _, tt := range []struct {
 		key, with string
 		from      time.Time

@@ -80,9 +80,7 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	}
 	wg.Wait()
 	for _, id := range ids[1:] {
-		if id != ids[0] {
-			t.Fatalf("one actor has two keys: %s and %s", ids[0], id)
-		}
+		must.Need(t, id == ids[0], "one actor has two keys: %s and %s", ids[0], id)
 	}
 }
 
@@ -124,18 +122,16 @@ func TestNamesThatDeceive(t *testing.T) {
 				var refused *evidence.FieldError
 				must.Hold(t, errors.As(err, &refused) && refused.Field == field && strings.Contains(err.Error(), character), "%s %+q: %v", role, name, err)
 			}
-			if keys, err := newRing(t, dir).Keys(t.Context()); err != nil || len(keys) > 0 {
-				t.Fatalf("%d keys, %v", len(keys), err)
-			}
+			keys, err := newRing(t, dir).Keys(t.Context())
+			must.Need(t, err == nil && len(keys) == 0, "%d keys, %v", len(keys), err)
 		}
 	}
 	const name = "mia\u200b"
 	r := newRing(t, dir)
 	must.Do(t, r.make(t.Context(), r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), header{Name: name, Role: evidence.RoleAgent}, evidence.ES256, nil))
 	only(t, newRing(t, dir), evidence.RoleAgent, name)
-	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65, nil); err != nil {
-		t.Errorf("the second key of an actor with an older name: %v", err)
-	}
+	_, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65, nil)
+	must.Hold(t, err == nil, "the second key of an actor with an older name: %v", err)
 }
 
 // twice returns a ring in which every actor signs twice.
@@ -229,9 +225,7 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	}
 	wg.Wait()
 	for _, id := range ids[1:] {
-		if id != ids[0] {
-			t.Fatalf("one actor has two second keys: %s and %s", ids[0], id)
-		}
+		must.Need(t, id == ids[0], "one actor has two second keys: %s and %s", ids[0], id)
 	}
 }
 

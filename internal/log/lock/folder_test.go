@@ -24,7 +24,6 @@ func TestFolderKeepsNothing(t *testing.T) {
 	_, release, err := lock.NewFolder(dir).Lock(t.Context(), "trial-1")
 	must.Do(t, err)
 	release()
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	left, err := os.ReadDir(dir)
+	must.Hold(t, err == nil && len(left) == 0, "%v is left, %v", left, err)
 }

@@ -206,14 +206,12 @@ func TestNobodyKnows(t *testing.T) {
 		w.committed(server, watch, 1)
 	}
 	w.cut.Store(&cut)
-	if err := s.Append(t.Context(), unhurried(t, planOf("one", []byte("one")))); err == nil {
-		t.Fatal("appended")
-	}
+	err := s.Append(t.Context(), unhurried(t, planOf("one", []byte("one"))))
+	must.Need(t, err != nil, "appended")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := s.ByRecordID(ctx, "one"); err == nil || errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("ByRecordID says %v", err)
-	}
+	_, err = s.ByRecordID(ctx, "one")
+	must.Hold(t, err != nil && !errors.Is(err, storage.ErrNotFound), "ByRecordID says %v", err)
 	w.down.Store(false)
 	close(sent)
 	must.Fail(t, nil)(s.ByRecordID(t.Context(), "one"))
@@ -282,9 +280,8 @@ func TestServerKilled(t *testing.T) {
 		found[row.RecordID] = true
 	}
 	for id := range there {
-		if there[id] && !found[id] || missing[id] && found[id] {
-			t.Errorf("record %s was reported as stored: %v, as missing: %v, and is stored: %v", id, there[id], missing[id], found[id])
-		}
+		must.Hold(t, (!there[id] || found[id]) && (!missing[id] || !found[id]),
+			"record %s was reported as stored: %v, as missing: %v, and is stored: %v", id, there[id], missing[id], found[id])
 	}
 	wantSize(t, stores[1], int64(len(rows)))
 }
@@ -306,12 +303,9 @@ func TestListen(t *testing.T) {
 		<-news
 	}
 	server.Halt(t)
-	if err := <-ended; err == nil || errors.Is(err, storage.ErrClosed) {
-		t.Errorf("it ended with %v", err)
-	}
-	if err := one.Listen(ctx, tell); err == nil {
-		t.Error("Listen succeeded although the server is stopped")
-	}
+	err := <-ended
+	must.Hold(t, err != nil && !errors.Is(err, storage.ErrClosed), "it ended with %v", err)
+	must.Say(t, one.Listen(ctx, tell), "", "Listen succeeded although the server is stopped")
 	server.Restart(t)
 	mustAdd(t, two, "while nobody listened")
 	go func() { ended <- one.Listen(ctx, tell) }()
@@ -335,14 +329,12 @@ func TestStandbyMissing(t *testing.T) {
 	awaitStandby(t, url)
 	s.answer = 500 * time.Millisecond
 	const id = "nowhere else"
-	if err := add(t, s, id); err == nil {
-		t.Fatal("Append succeeded although no standby has the record")
-	}
+	err := add(t, s, id)
+	must.Need(t, err != nil, "Append succeeded although no standby has the record")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := s.ByRecordID(ctx, id); err == nil || errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("ByRecordID reports a record that no standby has: %v", err)
-	}
+	_, err = s.ByRecordID(ctx, id)
+	must.Hold(t, err != nil && !errors.Is(err, storage.ErrNotFound), "ByRecordID reports a record that no standby has: %v", err)
 	exec(t, url, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
 	s.answer = patience // the server notices this by and by, too
 	must.Fail(t, nil)(s.ByRecordID(t.Context(), id))

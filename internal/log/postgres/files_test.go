@@ -63,28 +63,23 @@ func TestFilesAreWrapped(t *testing.T) {
 		return content
 	}
 	for _, name := range []string{"a.key", "plain.json"} {
-		if bytes.Contains(stored(name), []byte("secret")) {
-			t.Errorf("stored of %s is %q", name, stored(name))
-		}
+		must.Hold(t, !bytes.Contains(stored(name), []byte("secret")), "stored of %s is %q", name, stored(name))
 	}
 	must.Get(pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'mine' WHERE name = 'plain.json'`))(t)
-	if got, err := c.Read(t.Context(), "plain.json"); !errors.Is(err, filestore.ErrDamaged) {
-		t.Errorf("content that replaced a file that is not secret: %q, %v", got, err)
-	}
+	got, err := c.Read(t.Context(), "plain.json")
+	must.Hold(t, errors.Is(err, filestore.ErrDamaged), "content that replaced a file that is not secret: %q, %v", got, err)
 	for _, forgery := range []struct{ name, statement string }{
 		{"another's row", `UPDATE jurat.files SET content = (SELECT content FROM jurat.files WHERE name = 'b.key') WHERE name = 'a.key'`},
 		{"his own text", `UPDATE jurat.files SET content = 'mine' WHERE name = 'a.key'`},
 		{"another's name", `DELETE FROM jurat.files WHERE name = 'a.key'; UPDATE jurat.files SET name = 'a.key' WHERE name = 'b.key'`},
 	} {
 		must.Get(pool.Exec(t.Context(), forgery.statement))(t)
-		if got, err := c.Read(t.Context(), "a.key"); !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
-			t.Errorf("%s: %q, %v", forgery.name, got, err)
-		}
+		got, err := c.Read(t.Context(), "a.key")
+		must.Hold(t, errors.Is(err, filestore.ErrDamaged) && strings.Contains(err.Error(), "a.key"), "%s: %q, %v", forgery.name, got, err)
 	}
 	must.Do(t, c.Remove(t.Context(), "a.key")) // a damaged file can be destroyed, too
-	if got, err := c.Read(t.Context(), "a.key"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err = c.Read(t.Context(), "a.key")
+	must.Hold(t, errors.Is(err, fs.ErrNotExist), "%q, %v", got, err)
 }
 
 // TestCreateAll checks that no file is made if one of them exists.
@@ -93,9 +88,8 @@ func TestCreateAll(t *testing.T) {
 	files := []filestore.File{{Name: "a.key", Content: []byte("a")}, {Name: "b.json", Content: []byte("b")}}
 	must.Do(t, c.CreateAll(t.Context(), files))
 	for _, file := range files {
-		if got, err := c.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
-			t.Errorf("%s: %q, %v", file.Name, got, err)
-		}
+		got, err := c.Read(t.Context(), file.Name)
+		must.Hold(t, err == nil && bytes.Equal(got, file.Content), "%s: %q, %v", file.Name, got, err)
 	}
 	must.Want(t, c.CreateAll(t.Context(), []filestore.File{{Name: "0.json"}, {Name: "b.json", Content: []byte("new")}, {Name: "c.json"}}), fs.ErrExist)
 	n := 0
@@ -104,9 +98,8 @@ func TestCreateAll(t *testing.T) {
 			n++
 		}
 	}
-	if got, err := c.Read(t.Context(), "b.json"); n > 0 || err != nil || string(got) != "b" {
-		t.Errorf("%d of the other files were made; %q, %v", n, got, err)
-	}
+	got, err := c.Read(t.Context(), "b.json")
+	must.Hold(t, n == 0 && err == nil && string(got) == "b", "%d of the other files were made; %q, %v", n, got, err)
 }
 
 // TestChangeOfWrappingKey checks a change of the wrapping key. During it, a machine with both keys reads every file.
@@ -123,24 +116,19 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	}
 	must.Do(t, of(both).Create(t.Context(), "e.key", []byte("e.key")))
 	for _, c := range []*filestore.Keys{oldKeys, newKeys} {
-		if err := of(c).CheckKeys(t.Context()); !errors.Is(err, filestore.ErrOtherKey) {
-			t.Errorf("%s: %v", c, err)
-		}
+		must.Want(t, of(c).CheckKeys(t.Context()), filestore.ErrOtherKey, c)
 	}
 	must.Want(t, of(both).CheckKeys(t.Context()), nil)
 	told := int64(0)
-	if n, err := of(both).Rewrap(t.Context(), func(done int64) { told = done }); n != 3 || told != 3 || err != nil {
-		t.Errorf("%d, %d, %v", n, told, err)
-	}
+	n, err := of(both).Rewrap(t.Context(), func(done int64) { told = done })
+	must.Hold(t, n == 3 && told == 3 && err == nil, "%d, %d, %v", n, told, err)
 	must.Give(of(newKeys).Rewrap(t.Context(), func(int64) { t.Error("again") }))(t, 0)
 	must.Want(t, of(newKeys).CheckKeys(t.Context()), nil)
 	for _, name := range append(all, "e.key") {
-		if got, err := of(newKeys).Read(t.Context(), name); err != nil || string(got) != name {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
-		if got, err := of(oldKeys).Read(t.Context(), name); !errors.Is(err, filestore.ErrOtherKey) {
-			t.Errorf("%s with the old key: %q, %v", name, got, err)
-		}
+		got, err := of(newKeys).Read(t.Context(), name)
+		must.Hold(t, err == nil && string(got) == name, "%s: %q, %v", name, got, err)
+		got, err = of(oldKeys).Read(t.Context(), name)
+		must.Hold(t, errors.Is(err, filestore.ErrOtherKey), "%s with the old key: %q, %v", name, got, err)
 	}
 }
 
@@ -156,13 +144,11 @@ func TestRewrapBrokenOff(t *testing.T) {
 	}
 	must.Get(pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'damaged' WHERE name = 'c.key'`))(t)
 	both := postgres.NewFiles(pool, newKeys(t, newFile, oldFile))
-	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 2 || !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "c.key") {
-		t.Errorf("%d, %v", n, err)
-	}
+	n, err := both.Rewrap(t.Context(), func(int64) {})
+	must.Hold(t, n == 2 && errors.Is(err, filestore.ErrDamaged) && strings.Contains(err.Error(), "c.key"), "%d, %v", n, err)
 	for _, name := range []string{"a.key", "b.key", "d.key"} {
-		if got, err := both.Read(t.Context(), name); err != nil || string(got) != name {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		got, err := both.Read(t.Context(), name)
+		must.Hold(t, err == nil && string(got) == name, "%s: %q, %v", name, got, err)
 	}
 	must.Do(t, both.Remove(t.Context(), "c.key"))
 	must.Give(both.Rewrap(t.Context(), func(int64) {}))(t, 1)
@@ -191,9 +177,8 @@ func TestFilesStandbyMissing(t *testing.T) {
 		err = c.Replace(t.Context(), "a", []byte("content"))
 	}
 	c.SetPatience(time.Minute)
-	if content, err := c.Read(t.Context(), "a"); err != nil || string(content) != "content" {
-		t.Errorf("%q, %v", content, err)
-	}
+	content, err := c.Read(t.Context(), "a")
+	must.Hold(t, err == nil && string(content) == "content", "%q, %v", content, err)
 }
 
 // TestDeadConnections checks that what can be repeated succeeds after the server has ended every connection.
@@ -221,9 +206,7 @@ func TestDeadConnections(t *testing.T) {
 			conn.Release()
 		}
 		must.Get(admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`))(t)
-		if err := use(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Want(t, use(), nil, name)
 	}
 }
 

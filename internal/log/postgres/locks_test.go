@@ -166,13 +166,10 @@ func TestLocksEndWithTheServer(t *testing.T) {
 	server.Halt(t)
 	<-held.Done()
 	cause := context.Cause(held)
-	must.Hold(t, errors.Is(cause, lock.ErrLost), "%v", cause)
-	if _, _, err := here.Lock(t.Context(), "trial-1"); err == nil || errors.Is(err, lock.ErrTaken) {
-		t.Errorf("locked without a database: %v", err)
-	}
-	if _, err := here.Locked(t.Context(), "trial-1"); err == nil {
-		t.Error("Claimed answers although the database is away")
-	}
+	must.Want(t, cause, lock.ErrLost)
+	_, _, err := here.Lock(t.Context(), "trial-1")
+	must.Hold(t, err != nil && !errors.Is(err, lock.ErrTaken), "locked without a database: %v", err)
+	must.Refuse(t, "", "Claimed answers although the database is away")(here.Locked(t.Context(), "trial-1"))
 	server.Restart(t)
 	_, again := mustLock(t, here, "trial-1")
 	again()

@@ -277,9 +277,8 @@ func TestReopen(t *testing.T) {
 	for name, open := range map[string]func(context.Context, *pgxpool.Pool) (*Store, error){"Open": Open, "Create": Create} {
 		again, err := open(t.Context(), connect(t, url))
 		must.Need(t, err == nil, "%s: %v", name, err)
-		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
-			t.Errorf("%s: %+v, %v", name, r, err)
-		}
+		r, err := again.ByRecordID(t.Context(), "one")
+		must.Hold(t, err == nil && r.Index == 0, "%s: %+v, %v", name, r, err)
 		again.Close()
 	}
 	exec(t, url, `UPDATE jurat.meta SET value = '999'`)
@@ -500,9 +499,8 @@ func TestSnapshot(t *testing.T) {
 			"chain":  func() ([]storage.Row, error) { return then.InChain(t.Context(), "trial-1", 0, 9) },
 			"trials": func() ([]storage.Row, error) { return then.RowsAt(t.Context(), []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}) },
 		} {
-			if rows, err := read(); len(rows) != 1 || err != nil {
-				t.Errorf("%s: %d rows, %v", what, len(rows), err)
-			}
+			rows, err := read()
+			must.Hold(t, len(rows) == 1 && err == nil, "%s: %d rows, %v", what, len(rows), err)
 		}
 		return nil
 	}))

@@ -88,8 +88,7 @@ func same(*timestamp.Request) {}
 
 func impatient(t *testing.T, url string, root *x509.Certificate) *Client {
 	t.Helper()
-	c, err := newClient(url, []*x509.Certificate{root})
-	must.Do(t, err)
+	c := must.Get(newClient(url, []*x509.Certificate{root}))(t)
 	c.timeout = time.Minute
 	c.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	return c
@@ -210,13 +209,9 @@ func TestCancelled(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	_, root := newAuthority(t, time.Now())
 	for _, url := range []string{"", "ftp://x", "http://"} {
-		if _, err := newClient(url, []*x509.Certificate{root}); err == nil {
-			t.Errorf("%q is accepted", url)
-		}
+		must.Refuse(t, "", url, "is accepted")(newClient(url, []*x509.Certificate{root}))
 	}
-	if _, err := newClient("http://tsa.example", nil); err == nil {
-		t.Error("a client without a root is accepted")
-	}
+	must.Refuse(t, "", "a client without a root is accepted")(newClient("http://tsa.example", nil))
 }
 
 // TestLateStampsContradictNoClaim: an authority whose clock is behind stamps too early. A token earlier than the claimed

@@ -93,20 +93,15 @@ func TestRefused(t *testing.T) {
 		"pkcs11:token=house": token.ErrRefused, "pkcs11:token=other;object=a": token.ErrNotFound, "pkcs11:object=a;type=public": token.ErrRefused,
 		"https://example.com/pkcs11:object=ab": token.ErrRefused, "pkcs11:object=twin;id=%06": nil,
 	} {
-		if _, err := h.Find(t.Context(), uri); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", uri, err, want)
-		}
+		must.Fail(t, want, uri)(h.Find(t.Context(), uri))
 		if uri == "pkcs11:object=imported" {
 			want = nil
 		}
-		if _, err := lenient.Find(t.Context(), uri); !errors.Is(err, want) {
-			t.Errorf("%s, imported keys allowed: %v, want %v", uri, err, want)
-		}
+		must.Fail(t, want, uri, "imported keys allowed")(lenient.Find(t.Context(), uri))
 	}
 	for _, algorithm := range []evidence.Algorithm{evidence.Ed25519, evidence.MLDSA65} {
-		if _, err := h.FindOrGenerate(t.Context(), "pkcs11:object=new", algorithm); !errors.Is(err, token.ErrUnsupported) || !strings.Contains(err.Error(), string(algorithm)) {
-			t.Errorf("a new key for %s: %v", algorithm, err)
-		}
+		_, err := h.FindOrGenerate(t.Context(), "pkcs11:object=new", algorithm)
+		must.Hold(t, errors.Is(err, token.ErrUnsupported) && strings.Contains(err.Error(), string(algorithm)), "a new key for %s: %v", algorithm, err)
 	}
 }
 
@@ -124,9 +119,7 @@ func TestPIN(t *testing.T) {
 	} {
 		h := helperOf(t, rig.TokenHelper(t)+" --module "+spy+" --token house --pin-file "+soft.PINFile(t, c.pin)+c.more)
 		for range 3 {
-			if _, err := h.Find(t.Context(), mia); !errors.Is(err, c.want) {
-				t.Errorf("%v: error %v", c, err)
-			}
+			must.Fail(t, c.want, c)(h.Find(t.Context(), mia))
 		}
 		text, err := os.ReadFile(log)
 		n := strings.Count(string(text), "C_Login\n")
@@ -153,13 +146,10 @@ func TestMistakes(t *testing.T) {
 		"--module " + spy + " --token house --sessions 0 --pin-file " + good:             "--sessions",
 		"--module " + spy + " --pin-file " + good + " export x":                          "unknown command",
 	} {
-		if _, err := helperOf(t, rig.TokenHelper(t)+" "+arguments).Find(t.Context(), mia); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one with %q", arguments, err, want)
-		}
+		must.Refuse(t, want, arguments)(helperOf(t, rig.TokenHelper(t)+" "+arguments).Find(t.Context(), mia))
 	}
-	if text, err := os.ReadFile(log); err != nil || strings.Contains(string(text), "C_Login\n") {
-		t.Errorf("a token got a PIN: %v", err)
-	}
+	text, err := os.ReadFile(log)
+	must.Hold(t, err == nil && !strings.Contains(string(text), "C_Login\n"), "a token got a PIN: %v", err)
 }
 
 // TestTokenRemoved pulls the token out and puts it back, while the same client goes on.
@@ -169,9 +159,8 @@ func TestTokenRemoved(t *testing.T) {
 	key := must.Get(h.FindOrGenerate(t.Context(), mia, evidence.ES256))(t)
 	signer := must.Get(h.Signer(key))(t)
 	putBack := soft.Remove(t)
-	if signature, err := signer.Sign(nil, digest, crypto.SHA256); !errors.Is(err, token.ErrUnavailable) || signature != nil {
-		t.Errorf("without a token: signature %x, error %v", signature, err)
-	}
+	signature, err := signer.Sign(nil, digest, crypto.SHA256)
+	must.Hold(t, errors.Is(err, token.ErrUnavailable) && signature == nil, "without a token: signature %x, error %v", signature, err)
 	must.Want(t, h.Ready(t.Context()), token.ErrUnavailable)
 	putBack()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {

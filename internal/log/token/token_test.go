@@ -108,9 +108,8 @@ func TestHostileHelper(t *testing.T) {
 			must.Hold(t, err != nil && (c.want == nil || errors.Is(err, c.want)), "signature %x, error %v, want %v", signature, err, c.want)
 		})
 	}
-	if _, err := signerOf(t, saying(t, fmt.Sprintf(`{"id":1,"signature":%s}`+"\n", quoted(right))), private.Public()).Sign(nil, digest, crypto.SHA256); err != nil {
-		t.Errorf("the right answer, from which the others are changed: %v", err)
-	}
+	_, err := signerOf(t, saying(t, fmt.Sprintf(`{"id":1,"signature":%s}`+"\n", quoted(right))), private.Public()).Sign(nil, digest, crypto.SHA256)
+	must.Hold(t, err == nil, "the right answer, from which the others are changed: %v", err)
 }
 
 // TestHostileKeys refuses what a helper calls a key and is not one, or is not the one that was asked for.
@@ -132,16 +131,12 @@ func TestHostileKeys(t *testing.T) {
 		"no protection":       answer("ES256", mia, der, ""),
 		"nothing":             `{"id":1}` + "\n",
 	} {
-		if k, err := saying(t, text).FindOrGenerate(t.Context(), mia, evidence.ES256); err == nil {
-			t.Errorf("%s: %+v is taken", name, k)
-		}
+		k, err := saying(t, text).FindOrGenerate(t.Context(), mia, evidence.ES256)
+		must.Hold(t, err != nil, "%s: %+v is taken", name, k)
 	}
-	if _, err := saying(t, answer("ES256", mia, der, "pkcs11")).FindOrGenerate(t.Context(), mia, evidence.ES256); err != nil {
-		t.Errorf("the right key: %v", err)
-	}
-	if _, err := saying(t, answer("ES256", mia, der, "pkcs11")).FindOrGenerate(t.Context(), mia, evidence.RS256); err == nil {
-		t.Error("a key of another algorithm than was asked for is taken")
-	}
+	must.Fail(t, nil, "the right key")(saying(t, answer("ES256", mia, der, "pkcs11")).FindOrGenerate(t.Context(), mia, evidence.ES256))
+	_, err = saying(t, answer("ES256", mia, der, "pkcs11")).FindOrGenerate(t.Context(), mia, evidence.RS256)
+	must.Hold(t, err != nil, "a key of another algorithm than was asked for is taken")
 }
 
 // TestRefusedPINStartsNoHelper has a helper end because of its PIN. No other is started, which would try the PIN again.
@@ -251,9 +246,8 @@ func TestReferenceOfOtherForm(t *testing.T) {
 		block, _ := pem.Decode(bytes.Clone(file))
 		must.Get(token.ParseReference(block))(t)
 		c.change(block)
-		if _, err := token.ParseReference(block); err == nil || !strings.HasSuffix(err.Error(), c.want) {
-			t.Errorf("error %v, want one that ends in %q", err, c.want)
-		}
+		_, err := token.ParseReference(block)
+		must.Hold(t, err != nil && strings.HasSuffix(err.Error(), c.want), "error %v, want one that ends in %q", err, c.want)
 	}
 }
 

@@ -108,9 +108,8 @@ func TestFlood(t *testing.T) {
 	private, public, err := note.GenerateKey(bytes.NewReader(make([]byte, 64)), "example.com/log")
 	must.Do(t, err)
 	l := &equal{size: 300}
-	if l.signer, err = note.NewSigner(private); err != nil {
-		t.Fatal(err)
-	}
+	l.signer, err = note.NewSigner(private)
+	must.Do(t, err)
 	l.levels[0] = tlog.RecordHash(sameEntry)
 	for i := range l.levels[1:] {
 		l.levels[i+1] = tlog.NodeHash(l.levels[i], l.levels[i])
@@ -136,10 +135,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	l.size = 1000 // within the limit: only the new entries count
-	if found, err := look(first.Checkpoint, 700); err != nil || found.Before != 300 {
-		t.Errorf("%+v, %v", found, err)
-	}
-	if _, err := look(first.Checkpoint, 699); err == nil {
-		t.Error("a look beyond its limit gave no alarm")
-	}
+	found, err := look(first.Checkpoint, 700)
+	must.Hold(t, err == nil && found.Before == 300, "%+v, %v", found, err)
+	must.Refuse(t, "", "a look beyond its limit gave no alarm")(look(first.Checkpoint, 699))
 }

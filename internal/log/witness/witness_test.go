@@ -78,8 +78,7 @@ func (l *log) checkpoint() string { return l.checkpointAt(l.size) }
 
 func (l *log) checkpointAt(size int64) string {
 	root := must.Get(tlog.TreeHash(size, l))(l.t)
-	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: size, Root: root}, l.signer)
-	must.Do(l.t, err)
+	signed := must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: size, Root: root}, l.signer))(l.t)
 	return signed
 }
 
@@ -136,9 +135,8 @@ func TestLogIsShort(t *testing.T) {
 	var logged bytes.Buffer
 	s := httptest.NewServer(w.Handler(slog.New(slog.NewTextHandler(&logged, nil))))
 	defer s.Close()
-	if answer, doc := post(t, s.URL, witness.FormatRequest(l.request(0))); answer.StatusCode != http.StatusOK {
-		t.Fatal(doc)
-	}
+	answer, doc := post(t, s.URL, witness.FormatRequest(l.request(0)))
+	must.Need(t, answer.StatusCode == http.StatusOK, "%v", doc)
 	l.grow(4)
 	beside := strings.Repeat("— who.example AAAAAAAA\n", 60)
 	for name, r := range map[string]witness.Request{
@@ -148,12 +146,10 @@ func TestLogIsShort(t *testing.T) {
 		"an unknown log": {Signed: newLog(t, strings.Repeat("x", 50<<10)).grow(1).checkpoint()},
 	} {
 		logged.Reset()
-		if answer, doc := post(t, s.URL, witness.FormatRequest(r)); answer.StatusCode == http.StatusOK {
-			t.Errorf("%s: %s", name, doc)
-		}
-		if logged.Len() == 0 || logged.Len() > 3<<10 || strings.Contains(logged.String(), "who.example") {
-			t.Errorf("%s: %d bytes: %.2000s", name, logged.Len(), logged.String())
-		}
+		answer, doc := post(t, s.URL, witness.FormatRequest(r))
+		must.Hold(t, answer.StatusCode != http.StatusOK, "%s: %s", name, doc)
+		must.Hold(t, logged.Len() != 0 && logged.Len() <= 3<<10 && !strings.Contains(logged.String(), "who.example"),
+			"%s: %d bytes: %.2000s", name, logged.Len(), logged.String())
 		if signature := strings.Fields(strings.SplitAfter(r.Signed, "\n\n")[1])[2]; name != "an unknown log" && !strings.Contains(logged.String(), signature) {
 			t.Errorf("%s: the checkpoint that the log signed is not in the program's log: %s", name, logged.String())
 		}
@@ -225,13 +221,11 @@ func TestAddCheckpoint(t *testing.T) {
 		"zeros": "old 09\n\n" + l.checkpoint(), "negative": "old -1\n\n" + l.checkpoint(), "another word": "size 9\n\n" + l.checkpoint(), "half a hash": "old 9\nAAAA\n\n" + l.checkpoint(),
 		"a carriage return": "old 9\r\n\n" + l.checkpoint(), "too many": "old 9\n" + strings.Repeat(strings.Repeat("A", 43)+"=\n", 64) + "\n" + l.checkpoint(), "no note": "old 9\n\nwhat\n",
 		"too large": strings.Repeat("x", 200<<10)} {
-		if answer, doc := post(t, url, body); answer.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: %s: %s", name, answer.Status, doc)
-		}
+		answer, doc := post(t, url, body)
+		must.Hold(t, answer.StatusCode == http.StatusBadRequest, "%s: %s: %s", name, answer.Status, doc)
 	}
-	if answer, err := http.Get(url + "/add-checkpoint"); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("GET: %v, %v", answer, err)
-	}
+	answer, err := http.Get(url + "/add-checkpoint")
+	must.Hold(t, err == nil && answer.StatusCode == http.StatusMethodNotAllowed, "GET: %v, %v", answer, err)
 }
 
 // checkpointOf returns a checkpoint of any size, with the log's signature.
@@ -251,18 +245,14 @@ func TestSizesThatNoLogHas(t *testing.T) {
 	for _, size := range []int64{operator.MaxEntries + 1, 1<<62 - 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		for _, old := range []int64{0, 3, size} {
 			request := witness.Request{Old: old, Signed: hostile.checkpointOf(t, size, 1), Proof: make([]tlog.Hash, 63)}
-			if line, err := w.AddCheckpoint(t.Context(), request); !errors.Is(err, witness.ErrMalformed) {
-				t.Errorf("%d of %d: %q, %v", old, size, line, err)
-			}
+			line, err := w.AddCheckpoint(t.Context(), request)
+			must.Hold(t, errors.Is(err, witness.ErrMalformed), "%d of %d: %q, %v", old, size, line, err)
 		}
 	}
 	largest := witness.Request{Old: 3, Signed: hostile.checkpointOf(t, operator.MaxEntries, 1), Proof: make([]tlog.Hash, 63)}
-	if line, err := w.AddCheckpoint(t.Context(), largest); !errors.Is(err, witness.ErrProof) {
-		t.Errorf("the largest: %q, %v", line, err)
-	}
-	if _, err := w.AddCheckpoint(t.Context(), honest.request(0)); err != nil {
-		t.Error(err)
-	}
+	line, err := w.AddCheckpoint(t.Context(), largest)
+	must.Hold(t, errors.Is(err, witness.ErrProof), "the largest: %q, %v", line, err)
+	must.Fail(t, nil)(w.AddCheckpoint(t.Context(), honest.request(0)))
 }
 
 // TestOneLogsWorkHoldsUpNoOther: while the witness checks one log's proof, it cosigns for others. Before it remembers
@@ -280,15 +270,12 @@ func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
 		answers++
 		for _, through := range []*witness.Witness{w, open(t, file, slow, other)} { // of this process, and of another process
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			if _, err := through.AddCheckpoint(ctx, other.request(0)); err != nil && !isConflict(err) {
-				t.Errorf("another log: %v", err)
-			}
+			_, err := through.AddCheckpoint(ctx, other.request(0))
+			must.Hold(t, err == nil || isConflict(err), "another log: %v", err)
 			cancel()
 		}
 		// Another request of the same log is handled in between.
-		if _, err := w.AddCheckpoint(t.Context(), slow.grow(2).request(3)); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(w.AddCheckpoint(t.Context(), slow.grow(2).request(3)))
 	})
 	_, err := w.AddCheckpoint(t.Context(), late.request(3))
 	var conflict *witness.ConflictError
@@ -428,9 +415,8 @@ func TestRememberedBeforeSigned(t *testing.T) {
 		known, err := open(t, file, l).Logs(t.Context())
 		seen = step == "remembered" && err == nil && len(known) == 1 && known[0].Size == 3
 	})
-	if _, err := w.AddCheckpoint(t.Context(), l.request(0)); err != nil || !seen {
-		t.Errorf("%v, %v", err, seen)
-	}
+	_, err := w.AddCheckpoint(t.Context(), l.request(0))
+	must.Hold(t, err == nil && seen, "%v, %v", err, seen)
 }
 
 // TestAsk: a log finds out what a witness knows, and accepts only a cosignature by that witness.
@@ -452,12 +438,10 @@ func TestAsk(t *testing.T) {
 	known = 0 // what the witness knows is not known here
 	must.Do(t, ask(again, l.grow(1)))
 	var conflict *witness.ConflictError
-	if err := ask(again, newLog(t, "example.com/log").grow(4)); !errors.As(err, &conflict) || conflict.Size != l.size || conflict.Forked {
-		t.Errorf("a log that shrank: %v", err)
-	}
-	if err := ask(again, newLog(t, "example.com/log").grow(9).add("something else")); !errors.As(err, &conflict) || !conflict.Forked || !strings.Contains(err.Error(), "without proof") {
-		t.Errorf("a log that forked: %v", err)
-	}
+	err := ask(again, newLog(t, "example.com/log").grow(4))
+	must.Hold(t, errors.As(err, &conflict) && conflict.Size == l.size && !conflict.Forked, "a log that shrank: %v", err)
+	err = ask(again, newLog(t, "example.com/log").grow(9).add("something else"))
+	must.Hold(t, errors.As(err, &conflict) && conflict.Forked && strings.Contains(err.Error(), "without proof"), "a log that forked: %v", err)
 	must.Want(t, ask(again, newLog(t, "example.com/log").add("something else").grow(20)), witness.ErrProof)
 	must.Want(t, ask(again, newLog(t, "example.com/stranger").grow(1)), witness.ErrUnknownLog)
 	for name, answer := range map[string]http.HandlerFunc{
@@ -475,9 +459,7 @@ func TestAsk(t *testing.T) {
 		s.Close()
 	}
 	for _, url := range []string{"", "witness.example", "http://witness.example", "ftp://witness.example", "https://witness.example?x"} {
-		if err := ask(url, l); err == nil || !strings.Contains(err.Error(), "want https") {
-			t.Errorf("%q is taken: %v", url, err)
-		}
+		must.Say(t, ask(url, l), "want https", url, "is taken")
 	}
 }
 

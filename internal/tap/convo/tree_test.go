@@ -26,9 +26,8 @@ func TestErrorNamesThePlace(t *testing.T) {
 	} {
 		got := c.n.Errorf("bad").Error()
 		must.Hold(t, got == c.want, "%s, want %s", got, c.want)
-		if at := root.At(c.n.Offset); at != c.n {
-			t.Errorf("at byte %d stands %s", c.n.Offset, at.Pointer())
-		}
+		at := root.At(c.n.Offset)
+		must.Hold(t, at == c.n, "at byte %d stands %s", c.n.Offset, at.Pointer())
 	}
 	from, to := list.Lines()
 	must.Hold(t, from == 2 && to == 3, "lines %d to %d", from, to)
@@ -94,9 +93,8 @@ func TestReadUsage(t *testing.T) {
 		{"no object", `[{"prompt_tokens":1}]`, Usage{}, false},
 		{"nothing", ``, Usage{}, false},
 	} {
-		if got, known := ReadUsage([]byte(test.reported)); got != test.want || known != test.known {
-			t.Errorf("%s: %+v, %v; want %+v, %v", test.name, got, known, test.want, test.known)
-		}
+		got, known := ReadUsage([]byte(test.reported))
+		must.Hold(t, got == test.want && known == test.known, "%s: %+v, %v; want %+v, %v", test.name, got, known, test.want, test.known)
 	}
 }
 

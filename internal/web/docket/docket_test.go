@@ -50,9 +50,8 @@ func TestCSV(t *testing.T) {
 	list := []api.TrialLine{{Agent: "=HYPERLINK(\"http://evil\")", Submitter: "@x"}}
 	row := docket.TrialTable(list)
 	var out strings.Builder
-	if err := row.WriteCSV(&out); err != nil || strings.Contains(out.String(), ",\"=") || strings.Contains(out.String(), ",@") {
-		t.Errorf("%s %v", out.String(), err)
-	}
+	err := row.WriteCSV(&out)
+	must.Hold(t, err == nil && !strings.Contains(out.String(), ",\"=") && !strings.Contains(out.String(), ",@"), "%s %v", out.String(), err)
 }
 
 // TestHits: who said it and when is verified; by a trust file that does not know the actor, nothing is proved.
@@ -102,9 +101,8 @@ func TestCompare(t *testing.T) {
 	c := docket.Compare(a, b)
 	must.Hold(t, c.SameCase && len(c.Both) == 1 && len(c.OnlyA) == 1 && len(c.OnlyB) == 1, "of the same case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
 	b.Case = "another"
-	if c = docket.Compare(a, b); c.SameCase || len(c.Both) != 2 || len(c.OnlyA)+len(c.OnlyB) != 0 {
-		t.Errorf("of another case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
-	}
+	c = docket.Compare(a, b)
+	must.Hold(t, !c.SameCase && len(c.Both) == 2 && len(c.OnlyA)+len(c.OnlyB) == 0, "of another case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
 	must.Equal(t, cmp.Diff(docket.SeatTable(&a).Head[:5], []string{"juror", "role", "model", "position", "score"}), "")
 }
 
@@ -126,9 +124,8 @@ func TestKeeper(t *testing.T) {
 		}
 		stop()
 		<-ended
-		if _, _, err := k.Ready(t.Context()); err == nil {
-			t.Error("a closed index is ready")
-		}
+		_, _, err := k.Ready(t.Context())
+		must.Hold(t, err != nil, "a closed index is ready")
 	}
 }
 
@@ -159,12 +156,10 @@ func TestRecordings(t *testing.T) {
 		First: evidence.FormatTime(jurattest.Start.Add(-took)), Last: evidence.FormatTime(jurattest.Start), Acts: 1, Calls: 1, Broken: 1}
 	must.Equal(t, cmp.Diff(want, got), "")
 	by.Visible = func(*trial.Summary) bool { return false }
-	if list, err := k.Recordings(t.Context(), get, trials, by); err != nil || len(list.Recordings[0].Trials) != 0 {
-		t.Errorf("a hidden trial is shown: %+v, %v", list, err)
-	}
-	if _, err := k.Recordings(t.Context(), func(name string) string { return map[string]string{"text": "ab"}[name] }, trials, by); err == nil {
-		t.Error("a text that is too short is accepted")
-	}
+	list, err := k.Recordings(t.Context(), get, trials, by)
+	must.Hold(t, err == nil && len(list.Recordings[0].Trials) == 0, "a hidden trial is shown: %+v, %v", list, err)
+	_, err = k.Recordings(t.Context(), func(name string) string { return map[string]string{"text": "ab"}[name] }, trials, by)
+	must.Hold(t, err != nil, "a text that is too short is accepted")
 }
 
 func check(t testing.TB, err error) {
@@ -298,9 +293,7 @@ func TestReadRecorded(t *testing.T) {
 	if v.Outcome != verify.Proved || len(v.Classes) != 2 || v.Classes[0].Bad.Units != 0 || v.Classes[0].Good.Units != 1 || v.Classes[1].Bad.Units != 1 || len(v.LeftOut) > 0 {
 		t.Errorf("%+v", v)
 	}
-	if want := (reputation.Coverage{}); v.Coverage != want { // of what the agent sealed itself
-		t.Errorf("%+v", v.Coverage)
-	}
+	must.Hold(t, v.Coverage == (reputation.Coverage{}), "%+v", v.Coverage) // of what the agent sealed itself
 	given := 0
 	_, err := docket.ReadConduct(t.Context(), h.Ledger, "desk", func(f docket.ConductFile) error {
 		for _, r := range f.Bundle.Records {
@@ -349,9 +342,8 @@ func TestCache(t *testing.T) {
 	}
 	first, err := ask("desk")
 	check(t, err)
-	if took == 0 || first.Completeness[0].Records.Known != 2 || first.Completeness[0].Judgments.Known != 2 { // the times are of a mock, so nothing has a number
-		t.Fatalf("read %d bytes: %+v", took, first.Completeness)
-	}
+	must.Need(t, took != 0 && first.Completeness[0].Records.Known == 2 && first.Completeness[0].Judgments.Known == 2,
+		"read %d bytes: %+v", took, first.Completeness) // the times are of a mock, so nothing has a number
 	others(t, h, 8)
 	now = now.Add(9 * time.Minute)
 	if again, err := ask("desk"); err != nil || again != first || took != 0 {
@@ -362,9 +354,8 @@ func TestCache(t *testing.T) {
 	check(t, err)
 	must.Hold(t, later.At != first.At && took != 0, "after ten minutes the view is still of %s", later.At)
 	h.Seal(t, output(h, "desk", "new"))
-	if newer, err := ask("desk"); err != nil || newer.Completeness[0].Records.Known != 3 {
-		t.Errorf("a new record is not seen: %v", err)
-	}
+	newer, err := ask("desk")
+	must.Hold(t, err == nil && newer.Completeness[0].Records.Known == 3, "a new record is not seen: %v", err)
 	must.Fail(t, docket.ErrUnknownAgent)(ask("nobody"))
 	enough := errors.New("enough")
 	now = now.Add(time.Hour)

@@ -106,23 +106,16 @@ func TestPartSaysWhatIsMissing(t *testing.T) {
 	must.Do(t, err)
 	half := *seal(t, h, call(4, "talk", "clerk", request(asked), response(answers)), "/request_body")
 	half.Disclosures = nil
-	if q, err := ReadPart("talk", each([]*evidence.Record{&half}), PartOrder{From: 1, N: 1, Open: asIs}); err != nil || q.Acts[0].Problem != "" || len(q.Acts[0].Lacks) != 1 {
-		t.Errorf("%+v, %v", q, err)
-	}
+	q, err := ReadPart("talk", each([]*evidence.Record{&half}), PartOrder{From: 1, N: 1, Open: asIs})
+	must.Hold(t, err == nil && q.Acts[0].Problem == "" && len(q.Acts[0].Lacks) == 1, "%+v, %v", q, err)
 	p.MarkErased(map[evidence.Digest][]string{apart.Digest: {"/request_body"}})
 	must.Equal(t, cmp.Diff([]subject.Lack{{Direction: "request", Why: erased}, {Direction: "response", Why: "withheld"}}, p.Acts[0].Lacks), "")
-	if diff := cmp.Diff([]string{"/request_body"}, p.Acts[0].Erased); diff != "" || p.Acts[0].Problem != "" {
-		t.Error(diff, p.Acts[0].Problem)
-	}
-	if diff := cmp.Diff([]subject.Lack{{Direction: "response", Why: "encoded"}}, p.Acts[1].Lacks); diff != "" || p.Acts[1].Problem != "" {
-		t.Error(diff, p.Acts[1].Problem)
-	}
-	if p.Acts[2].Alternatives != 1 || p.Acts[2].Finish != "stop" {
-		t.Errorf("%+v", p.Acts[2])
-	}
-	if !strings.Contains(p.Acts[3].Error, "busy") || p.Acts[3].Problem != "" {
-		t.Errorf("%+v", p.Acts[3])
-	}
+	diff := cmp.Diff([]string{"/request_body"}, p.Acts[0].Erased)
+	must.Hold(t, diff == "" && p.Acts[0].Problem == "", "%v %v", diff, p.Acts[0].Problem)
+	diff = cmp.Diff([]subject.Lack{{Direction: "response", Why: "encoded"}}, p.Acts[1].Lacks)
+	must.Hold(t, diff == "" && p.Acts[1].Problem == "", "%v %v", diff, p.Acts[1].Problem)
+	must.Hold(t, p.Acts[2].Alternatives == 1 && p.Acts[2].Finish == "stop", "%+v", p.Acts[2])
+	must.Hold(t, strings.Contains(p.Acts[3].Error, "busy") && p.Acts[3].Problem == "", "%+v", p.Acts[3])
 }
 
 // TestPartWithFaults: a record that is no evidence does not hide the others.
@@ -140,12 +133,9 @@ func TestPartWithFaults(t *testing.T) {
 	}
 	event := &observed.Event{Event: observed.Stop, Reason: "asked to"}
 	payload := must.Get(event.Payload("gate", evidence.FormatTime(jurattest.Start), "recorder/gate"))(t)
-	if act, err := RecordedEvent(h.Seal(t, payload)); err != nil || act.Event == nil || act.Event.Reason != "asked to" {
-		t.Error(act, err)
-	}
-	if _, err := RecordedEvent(one); err == nil {
-		t.Error("a call is taken for an event")
-	}
+	act, err := RecordedEvent(h.Seal(t, payload))
+	must.Hold(t, err == nil && act.Event != nil && act.Event.Reason == "asked to", "%v %v", act, err)
+	must.Refuse(t, "", "a call is taken for an event")(RecordedEvent(one))
 }
 
 var prices = llm.Prices{{Model: "gpt-4o", Rates: llm.Rates{Input: 2, Cached: 1, Output: 8}}}
@@ -218,9 +208,8 @@ func TestRead(t *testing.T) {
 	uses := c.Acts[0].Messages[1].ToolCalls
 	diff := cmp.Diff([]subject.ToolCall{{ID: "c1", Name: "get_order", Arguments: `{"order":7}`, Args: jsontext.Value(`{"order":7}`), Result: 3}}, uses)
 	must.Hold(t, diff == "", "(-want +got):\n%s", diff)
-	if m := c.Acts[1].Messages[0]; m.CallNumber != 2 || m.ToolName != "get_order" || m.Text != "shipped" {
-		t.Errorf("%+v", m)
-	}
+	m := c.Acts[1].Messages[0]
+	must.Hold(t, m.CallNumber == 2 && m.ToolName == "get_order" && m.Text == "shipped", "%+v", m)
 	cost := int64(2 * (100*2 + 10*8))
 	wanted := ChainSummary{Agent: "clerk", First: c.Acts[0].Time, Last: c.Acts[2].Time, Records: 3, Calls: 3, Gaps: 1, Models: []string{"gpt-4o-2024-08-06", "gpt-4o"},
 		Seen: []verify.Seen{{Recorder: "gate", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Records: 3}}, Tokens: &Tokens{Input: 200, Output: 20}, Cost: &cost, Unpriced: 1}
@@ -334,16 +323,13 @@ func TestRecorders(t *testing.T) {
 		calls   int64
 		counted bool
 	}{0: {9, true}, 1: {7, false}, 2: {2, false}, 3: {0, false}, 4: {9, false}, 5: {9, false}, 6: {2, false}} {
-		if list[i].Calls != want.calls || list[i].Counted != want.counted {
-			t.Errorf("%s: %d calls, %v; want %+v", list[i].Name, list[i].Calls, list[i].Counted, want)
-		}
+		must.Hold(t, list[i].Calls == want.calls && list[i].Counted == want.counted,
+			"%s: %d calls, %v; want %+v", list[i].Name, list[i].Calls, list[i].Counted, want)
 	}
 	gate, other := list[1], list[3]
 	if gate.Name != "gate" || gate.Calls != 7 || gate.Missed != 5 || gate.Gaps != 2 || gate.Stopped != "" || gate.Lost != 1 || gate.Of != 8 || gate.Heartbeat == "" || gate.LastGap == "" {
 		t.Errorf("gate: %+v", gate)
 	}
-	if list[5].Stopped != "" || list[2].Stopped == "" {
-		t.Errorf("who goes on has stopped: %+v; who stopped goes on: %+v", list[5], list[2])
-	}
+	must.Hold(t, list[5].Stopped == "" && list[2].Stopped != "", "who goes on has stopped: %+v; who stopped goes on: %+v", list[5], list[2])
 	must.Hold(t, other.Reason == "the night" && other.Stopped != "" && other.Missed == 0 && other.Heartbeat == "", "other: %+v", other)
 }

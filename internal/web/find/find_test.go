@@ -63,9 +63,8 @@ func TestWords(t *testing.T) {
 			found, err := x.Records(t.Context(), q, in, nil)
 			must.Hold(t, err == nil && len(found.Hits) == want, "%s: %d hits, %v; want %d", text, len(found.Hits), err, want)
 		}
-		if found, err := x.Records(t.Context(), q, find.Scope{Agent: "other"}, nil); err != nil || len(found.Hits) != 0 || found.Next != "" {
-			t.Errorf("%s: another agent finds %+v, %v", text, found, err)
-		}
+		found, err := x.Records(t.Context(), q, find.Scope{Agent: "other"}, nil)
+		must.Hold(t, err == nil && len(found.Hits) == 0 && found.Next == "", "%s: another agent finds %+v, %v", text, found, err)
 	}
 }
 
@@ -103,9 +102,8 @@ func TestPages(t *testing.T) {
 	path := t.TempDir() + "/find.db"
 	for _, again := range []bool{false, true} {
 		x := must.Get(find.Open(t.Context(), h.Ledger, path))(t)
-		if done, _ := x.Progress(); (done > 0) != again {
-			t.Errorf("opened again: %t; it has %d records", again, done)
-		}
+		done, _ := x.Progress()
+		must.Hold(t, (done > 0) == again, "opened again: %t; it has %d records", again, done)
 		must.Do(t, x.Follow(t.Context(), nil))
 		for _, sort := range []string{"newest", "oldest"} {
 			var places []int64
@@ -127,9 +125,8 @@ func TestPages(t *testing.T) {
 	say(t, other, "another log")
 	x := must.Get(find.Open(t.Context(), other.Ledger, path))(t)
 	defer x.Close()
-	if done, _ := x.Progress(); done != 0 {
-		t.Errorf("the index of another log was kept: %d records", done)
-	}
+	done, _ := x.Progress()
+	must.Hold(t, done == 0, "the index of another log was kept: %d records", done)
 }
 
 // TestBrokenOff: an index that is broken off at any place keeps what it has, goes on in the next process, and has each record
@@ -148,9 +145,8 @@ func TestBrokenOff(t *testing.T) {
 				cancel()
 			}
 		})
-		if done, _ := x.Progress(); done != stop {
-			t.Errorf("broken off at %d, the index has %d", stop, done)
-		}
+		done, _ := x.Progress()
+		must.Hold(t, done == stop, "broken off at %d, the index has %d", stop, done)
 		must.Need(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 		cancel()
 		must.Do(t, x.Close())
@@ -164,9 +160,8 @@ func TestBrokenOff(t *testing.T) {
 	x := openIndex(t, h, path)
 	whole(x)
 	for _, end := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
+		err := os.Remove(path + end)
+		must.Need(t, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	}
 	whole(openIndex(t, h, path))
 }
@@ -193,9 +188,8 @@ func TestTwoFollow(t *testing.T) {
 	both.Wait()
 	q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500", "actor", "bot")))(t)
 	for _, one := range []*find.Index{x, y} {
-		if found, err := one.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != n {
-			t.Errorf("%d hits, %v; want %d", len(found.Hits), err, n)
-		}
+		found, err := one.Records(t.Context(), q, find.Scope{All: true}, nil)
+		must.Hold(t, err == nil && len(found.Hits) == n, "%d hits, %v; want %d", len(found.Hits), err, n)
 	}
 }
 
@@ -214,16 +208,14 @@ func TestEarlierVersion(t *testing.T) {
 	}
 	must.Do(t, errors.Join(err, db.Close()))
 	x = openIndex(t, h, path)
-	if done, _ := x.Progress(); done != 0 {
-		t.Errorf("%d records of the earlier file are used", done)
-	}
+	done, _ := x.Progress()
+	must.Hold(t, done == 0, "%d records of the earlier file are used", done)
 	told := int64(0)
 	must.Do(t, x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }))
 	must.Equal(t, told, 50)
 	q := must.Get(find.ReadRecords(getter("text", "mention 017")))(t)
-	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
-		t.Errorf("%+v, %v", found, err)
-	}
+	found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
+	must.Hold(t, err == nil && len(found.Hits) == 1, "%+v, %v", found, err)
 }
 
 // TestManyReplaceAtOnce: of processes that find a file of another version at the same moment, one makes it anew, and all go on with that one: what
@@ -247,9 +239,8 @@ func TestManyReplaceAtOnce(t *testing.T) {
 		for i, x := range append(all[:], openIndex(t, h, path)) {
 			follow(t, x)
 			q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500")))(t)
-			if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 20 {
-				t.Fatalf("index %d: %d records are found, %v", i, len(found.Hits), err)
-			}
+			found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
+			must.Need(t, err == nil && len(found.Hits) == 20, "index %d: %d records are found, %v", i, len(found.Hits), err)
 		}
 	}
 }
@@ -363,15 +354,11 @@ func TestFold(t *testing.T) {
 			for range r.IntN(30) {
 				text += string(in.from + r.Int32N(in.to-in.from))
 			}
-			if want := strings.TrimRight(strings.TrimSuffix(find.Fold(text+"é"), "é"), " "); find.Fold(text) != want {
-				t.Errorf("%q folds to %q, want %q", text, find.Fold(text), want)
-			}
+			must.Equal(t, find.Fold(text), strings.TrimRight(strings.TrimSuffix(find.Fold(text+"é"), "é"), " "), text, "folds to")
 		}
 	}
 	for _, other := range [][2]string{{"a b", "ab"}, {"а", "a"}, {"1,000", "1000"}, {"は", "ば"}} {
-		if find.Fold(other[0]) == find.Fold(other[1]) {
-			t.Errorf("%q and %q are taken for the same", other[0], other[1])
-		}
+		must.Hold(t, find.Fold(other[0]) != find.Fold(other[1]), "%q and %q are taken for the same", other[0], other[1])
 	}
 }
 
@@ -403,9 +390,7 @@ func TestHostileQueries(t *testing.T) {
 		found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
 		must.Hold(t, err == nil && len(found.Hits) == tt.want, "%s %.20q: %d hits, %v; want %d", tt.name, tt.value, len(found.Hits), err, tt.want)
 	}
-	if _, err := find.ReadTrials(getter("verdict", "safe")); err == nil || !strings.Contains(err.Error(), "safe_pass, needs_review, unsafe_fail, none") {
-		t.Errorf("%v: want what there is", fmt.Sprint(err))
-	}
+	must.Refuse(t, "safe_pass, needs_review, unsafe_fail, none", "want what there is")(find.ReadTrials(getter("verdict", "safe")))
 }
 
 var (
@@ -576,9 +561,8 @@ func TestEvents(t *testing.T) {
 		got := must.Get(x.Events(t.Context(), &find.Recording{Chain: "c", Sight: find.Sight{Recorders: taps}}, c.from, c.to, c.most))(t)
 		must.Hold(t, slices.Equal(got, c.want), "%+v: %v", c, got)
 	}
-	if got, err := x.Events(t.Context(), &find.Recording{Chain: "c", Sight: find.Sight{Recorders: []string{"another"}}}, 1, 0, 9); len(got) > 0 || err != nil {
-		t.Error(got, err)
-	}
+	got, err := x.Events(t.Context(), &find.Recording{Chain: "c", Sight: find.Sight{Recorders: []string{"another"}}}, 1, 0, 9)
+	must.Hold(t, len(got) == 0 && err == nil, "%v %v", got, err)
 	say(t, h.House, "something else")
 	follow(t, x)
 	must.Give(x.LastOfInterest(t.Context()))(t, 7)
@@ -663,9 +647,8 @@ func TestEmptied(t *testing.T) {
 	must.Do(t, h.Ledger.Expiry().PutExpiring(t.Context(), "act", []int64{0}))
 	expire(t, h)
 	follow(t, x)
-	if _, canary := holds(t, path); !canary {
-		t.Error("the index was emptied while records were still to be removed")
-	}
+	_, canary := holds(t, path)
+	must.Hold(t, canary, "the index was emptied while records were still to be removed")
 	must.Do(t, h.Ledger.Expiry().DropExpiring(t.Context(), "act"))
 	var both sync.WaitGroup
 	for _, one := range []*find.Index{x, y} {
@@ -679,9 +662,8 @@ func TestEmptied(t *testing.T) {
 	wantMentions(t, y, n)
 	wantSmall := func() {
 		t.Helper()
-		if size, canary := holds(t, path); canary || size > full/3 {
-			t.Errorf("%d of %d bytes are left, what was removed: %t", size, full, canary)
-		}
+		size, canary := holds(t, path)
+		must.Hold(t, !canary && size <= full/3, "%d of %d bytes are left, what was removed: %t", size, full, canary)
 	}
 	wantSmall()
 	fill(t, path)
@@ -691,9 +673,8 @@ func TestEmptied(t *testing.T) {
 	expire(t, h)
 	follow(t, x)
 	wantMentions(t, x, n)
-	if size, _ := holds(t, path); size > full+full/3 {
-		t.Errorf("to empty %d bytes, %d were written", full, size-full)
-	}
+	size, _ := holds(t, path)
+	must.Hold(t, size <= full+full/3, "to empty %d bytes, %d were written", full, size-full)
 	must.Do(t, reader.Rollback())
 	follow(t, y)
 	wantSmall()
@@ -708,22 +689,19 @@ func TestEmptiedAndKilled(t *testing.T) {
 	follow(t, x)
 	db := fill(t, path)
 	must.Get(db.Exec(`UPDATE state SET next = 0, last = '', expired = 1000000, dirty = 2; INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM records`))(t)
-	if _, canary := holds(t, path); !canary {
-		t.Error("nothing is left to be cut off")
-	}
+	_, canary := holds(t, path)
+	must.Hold(t, canary, "nothing is left to be cut off")
 	for _, x := range []*find.Index{openIndex(t, h, path), x} { // the other is of another process, and has the same key
 		follow(t, x)
 		wantMentions(t, x, 1)
-		if _, canary := holds(t, path); canary {
-			t.Error("the files still have what was removed")
-		}
+		_, canary := holds(t, path)
+		must.Hold(t, !canary, "the files still have what was removed")
 		fill(t, path)
 		expire(t, h)
 		follow(t, x)
 		wantMentions(t, x, 1)
-		if _, canary := holds(t, path); canary {
-			t.Error("the files have what expired later")
-		}
+		_, canary = holds(t, path)
+		must.Hold(t, !canary, "the files have what expired later")
 	}
 }
 

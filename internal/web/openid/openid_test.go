@@ -85,23 +85,19 @@ func TestTokensThatAreRefused(t *testing.T) {
 	} {
 		i := rig.NewIssuer(t)
 		i.Claims = c.claims
-		if person, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, c.want) || person != nil {
-			t.Errorf("%s: %+v, %v", name, person, err)
-		}
+		person, _, err := signIn(t, open(t, i, nil))
+		must.Hold(t, errors.Is(err, c.want) && person == nil, "%s: %+v, %v", name, person, err)
 	}
 	right := rig.NewIssuer(t)
 	right.Claims = map[string]any{"aud": []string{rig.ClientID, "other"}, "azp": rig.ClientID, "iat": time.Now().Add(time.Minute).Unix()}
-	if _, _, err := signIn(t, open(t, right, nil)); err != nil {
-		t.Errorf("for two, issued to this one: %v", err)
-	}
+	_, _, err := signIn(t, open(t, right, nil))
+	must.Hold(t, err == nil, "for two, issued to this one: %v", err)
 	i := rig.NewIssuer(t)
 	i.Sign = rig.NewIssuerKey(t)
-	if _, _, err := signIn(t, open(t, i, nil)); !errors.Is(err, openid.ErrRefused) {
-		t.Errorf("another key: %v", err)
-	}
-	if _, _, err := signIn(t, open(t, rig.NewIssuer(t), func(c *openid.Config) { c.ClientSecret = "x" })); !errors.Is(err, openid.ErrRefused) || strings.Contains(err.Error(), rig.ClientSecret) {
-		t.Errorf("another secret: %v", err)
-	}
+	_, _, err = signIn(t, open(t, i, nil))
+	must.Hold(t, errors.Is(err, openid.ErrRefused), "another key: %v", err)
+	_, _, err = signIn(t, open(t, rig.NewIssuer(t), func(c *openid.Config) { c.ClientSecret = "x" }))
+	must.Hold(t, errors.Is(err, openid.ErrRefused) && !strings.Contains(err.Error(), rig.ClientSecret), "another secret: %v", err)
 }
 
 // TestTokenEndpointThatLeadsElsewhere: the code and the secret go only to the configured endpoint, even if it redirects.
@@ -137,18 +133,16 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	}
 	stale := func(name string, query url.Values, state string) {
 		t.Helper()
-		if _, _, err := p.Finish(t.Context(), query, state); !errors.Is(err, openid.ErrStale) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, _, err := p.Finish(t.Context(), query, state)
+		must.Hold(t, errors.Is(err, openid.ErrStale), "%s: %v", name, err)
 	}
 	address, state := begin()
 	query := authorize(t, address)
 	stale("without the browser's state", query, "")
 	_, other := begin()
 	stale("in another browser", query, other)
-	if _, _, err := p.Finish(t.Context(), query, state); err != nil {
-		t.Errorf("in the right one: %v", err)
-	}
+	_, _, err := p.Finish(t.Context(), query, state)
+	must.Hold(t, err == nil, "in the right one: %v", err)
 	stale("a second time", query, state)
 
 	// A code of another sign-in under this one's state does not match its PKCE verifier.
@@ -157,13 +151,11 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	address, state = begin()
 	query = authorize(t, address)
 	query.Set("code", foreign.Get("code"))
-	if _, _, err := p.Finish(t.Context(), query, state); !errors.Is(err, openid.ErrRefused) {
-		t.Errorf("another sign-in's code: %v", err)
-	}
+	_, _, err = p.Finish(t.Context(), query, state)
+	must.Hold(t, errors.Is(err, openid.ErrRefused), "another sign-in's code: %v", err)
 	address, state = begin()
-	if _, _, err := p.Finish(t.Context(), url.Values{"state": authorize(t, address)["state"], "error": {"access_denied"}}, state); !errors.Is(err, openid.ErrRefused) {
-		t.Errorf("denied: %v", err)
-	}
+	_, _, err = p.Finish(t.Context(), url.Values{"state": authorize(t, address)["state"], "error": {"access_denied"}}, state)
+	must.Hold(t, errors.Is(err, openid.ErrRefused), "denied: %v", err)
 	address, state = begin()
 	query = authorize(t, address)
 	now = now.Add(10 * time.Minute)
@@ -176,16 +168,13 @@ func TestManySignIns(t *testing.T) {
 	address, kept, err := p.Begin(redirect, "/")
 	must.Do(t, err)
 	for range 5000 {
-		if _, _, err := p.Begin(redirect, "/"); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := p.Begin(redirect, "/")
+		must.Do(t, err)
 	}
-	if person, _, err := p.Finish(t.Context(), authorize(t, address), kept); err != nil || person.Name != "mia@example.com" {
-		t.Errorf("%+v, %v", person, err)
-	}
-	if _, _, err := p.Begin(redirect, "/"+strings.Repeat("x", 1000)); err == nil {
-		t.Error("Begin made a cookie that is too long for browsers")
-	}
+	person, _, err := p.Finish(t.Context(), authorize(t, address), kept)
+	must.Hold(t, err == nil && person.Name == "mia@example.com", "%+v, %v", person, err)
+	_, _, err = p.Begin(redirect, "/"+strings.Repeat("x", 1000))
+	must.Hold(t, err != nil, "Begin made a cookie that is too long for browsers")
 }
 
 // TestProviderIsAway: a provider that does not answer has not refused the person. It is a problem for the operator.
@@ -214,17 +203,15 @@ func TestForgedSignIns(t *testing.T) {
 	must.Do(t, err)
 	query := authorize(t, address)
 	for name, kept := range map[string]string{"of another process": kept, "no base64": "%", "short": "AAAA", "empty": ""} {
-		if _, _, err := p.Finish(t.Context(), query, kept); !errors.Is(err, openid.ErrStale) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, _, err := p.Finish(t.Context(), query, kept)
+		must.Hold(t, errors.Is(err, openid.ErrStale), "%s: %v", name, err)
 	}
 	address, kept, err = p.Begin(redirect, "/")
 	must.Do(t, err)
 	changed := []byte(kept)
 	changed[len(changed)/2] ^= 1
-	if _, _, err := p.Finish(t.Context(), authorize(t, address), string(changed)); !errors.Is(err, openid.ErrStale) {
-		t.Errorf("changed: %v", err)
-	}
+	_, _, err = p.Finish(t.Context(), authorize(t, address), string(changed))
+	must.Hold(t, errors.Is(err, openid.ErrStale), "changed: %v", err)
 }
 
 func TestConfigs(t *testing.T) {
@@ -257,15 +244,13 @@ func TestSignInEndsOnAnotherServer(t *testing.T) {
 	must.Do(t, err)
 	query := authorize(t, address)
 	for name, stranger := range map[string]*openid.Provider{"alone": with(nil), "another's": with(bytes.Repeat([]byte{8}, 32))} {
-		if _, _, err := stranger.Finish(t.Context(), query, state); !errors.Is(err, openid.ErrStale) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, _, err := stranger.Finish(t.Context(), query, state)
+		must.Hold(t, errors.Is(err, openid.ErrStale), "%s: %v", name, err)
 	}
 	person, next, err := other.Finish(t.Context(), query, state)
 	must.Hold(t, err == nil && person.Name == "mia@example.com" && next == "/reviews", "%+v, %q, %v", person, next, err)
 	for _, p := range []*openid.Provider{one, other} { // the provider accepts a code once
-		if _, _, err := p.Finish(t.Context(), query, state); err == nil {
-			t.Error("a sign-in was accepted a second time")
-		}
+		_, _, err := p.Finish(t.Context(), query, state)
+		must.Hold(t, err != nil, "a sign-in was accepted a second time")
 	}
 }

@@ -64,9 +64,8 @@ func TestAnotherActor(t *testing.T) {
 			trusted.Keys[i].Name = "b"
 		}
 	}
-	if report := verify.Record(record, verify.Options{Trust: trusted}); report.Of(verify.Authentication).Rule != "actor" {
-		t.Fatalf("%+v", report.Of(verify.Authentication))
-	}
+	report := verify.Record(record, verify.Options{Trust: trusted})
+	must.Need(t, report.Of(verify.Authentication).Rule == "actor", "%+v", report.Of(verify.Authentication))
 	_, err := openssl.Write([]*evidence.Record{record}, trusted, func(name string, _ []byte) error {
 		t.Errorf("%s is written", name)
 		return nil
@@ -85,9 +84,8 @@ func TestOpenSSLAccepts(t *testing.T) {
 	})
 	must.Do(t, err)
 	verified := func() error { return exec.Command("sh", filepath.Join(dir, openssl.Script)).Run() }
-	if err := verified(); err != nil {
-		t.Fatalf("openssl refuses the written files: %v", err)
-	}
+	err = verified()
+	must.Need(t, err == nil, "openssl refuses the written files: %v", err)
 	must.Do(t, os.WriteFile(filepath.Join(dir, "payload.json"), []byte("{}"), 0o644))
 	must.Hold(t, verified() != nil, "another payload is accepted")
 }
@@ -136,8 +134,7 @@ func certify(t *testing.T, name string, public crypto.PublicKey, by *made, chang
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, issuer.Certificate, public, issuer.key)
 	must.Do(t, err)
-	parsed, err := x509.ParseCertificate(der)
-	must.Do(t, err)
+	parsed := must.Get(x509.ParseCertificate(der))(t)
 	return &made{parsed, key}
 }
 
@@ -167,8 +164,7 @@ func reread(t *testing.T, trusted *trust.Trust) {
 	t.Helper()
 	doc, err := trusted.Marshal()
 	must.Do(t, err)
-	parsed, err := trust.Parse(doc)
-	must.Do(t, err)
+	parsed := must.Get(trust.Parse(doc))(t)
 	*trusted = *parsed
 }
 
@@ -191,8 +187,7 @@ func exported(t *testing.T, r *evidence.Record, trusted *trust.Trust) (dir strin
 
 func keyOf(t *testing.T, r *evidence.Record, trusted *trust.Trust) crypto.PublicKey {
 	t.Helper()
-	public, err := evidence.ParsePublicKey(trusted.Key(r.Payload.Signers[0].KeyID).PublicKey)
-	must.Do(t, err)
+	public := must.Get(evidence.ParsePublicKey(trusted.Key(r.Payload.Signers[0].KeyID).PublicKey))(t)
 	return public
 }
 
@@ -218,17 +213,14 @@ func TestCertifiedKeys(t *testing.T) {
 				"ca.pem":          encoded(otherCA),
 				"public.pem":      publicKey(t, stranger),
 			} {
-				kept, err := os.ReadFile(filepath.Join(dir, file))
-				must.Do(t, err)
+				kept := must.Get(os.ReadFile(filepath.Join(dir, file)))(t)
 				must.Do(t, os.WriteFile(filepath.Join(dir, file), content, 0o644))
-				if out, err := run(); err == nil {
-					t.Errorf("another %s is accepted\n%s", file, out)
-				}
+				out, err := run()
+				must.Hold(t, err != nil, "another %s is accepted\n%s", file, out)
 				must.Do(t, os.WriteFile(filepath.Join(dir, file), kept, 0o644))
 			}
-			if out, err := run(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			out, err := run()
+			must.Hold(t, err == nil, "%v\n%s", err, out)
 		})
 	}
 }
@@ -298,19 +290,16 @@ func TestListedAuthorities(t *testing.T) {
 			trusted := h.Trust(t)
 			trusted.Authorities[0].Certificate = tt.listed.Raw
 			reread(t, trusted)
-			if r.Timestamps[0].Token, err = authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: tt.within}); err != nil {
-				t.Fatal(err)
-			}
+			r.Timestamps[0].Token, err = authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: tt.within})
+			must.Do(t, err)
 			got := verify.Record(r, verify.Options{Trust: trusted}).Of(verify.Time)
 			must.Need(t, got.Status == verify.Proved, "%+v", got)
 			dir, run := exported(t, r, trusted)
-			if out, err := run(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			out, err := run()
+			must.Hold(t, err == nil, "%v\n%s", err, out)
 			must.Do(t, os.WriteFile(filepath.Join(dir, "authority.pem"), encoded(certify(t, "issuing", nil, nil, ca)), 0o644))
-			if out, err := run(); err == nil {
-				t.Errorf("another authority is accepted\n%s", out)
-			}
+			out, err = run()
+			must.Hold(t, err != nil, "another authority is accepted\n%s", out)
 		})
 	}
 }

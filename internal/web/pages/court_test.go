@@ -39,9 +39,8 @@ func TestCourt(t *testing.T) {
 		"the first statement changes from %s to %s: %v", said.From, said.Position, said.Changed)
 	f := said.Findings[0]
 	must.Hold(t, f.Here && f.Stands && f.Message == 17 && f.FromWho.Name == "Misuse and intent", "finding %+v", f)
-	if !slices.Contains(c.Messages[16].CitedBy, Citation{Who{Name: "Policy compliance"}, said.Anchor}) {
-		t.Errorf("message 17 is cited by %v", c.Messages[16].CitedBy)
-	}
+	must.Hold(t, slices.Contains(c.Messages[16].CitedBy, Citation{Who{Name: "Policy compliance"}, said.Anchor}),
+		"message 17 is cited by %v", c.Messages[16].CitedBy)
 }
 
 func TestPageOfACourt(t *testing.T) {
@@ -113,14 +112,12 @@ func TestAbsencesAndInventions(t *testing.T) {
 	h := jurattest.New(t)
 	c := courtOf(t, hostileTrial(t, h))
 	equal(t, c.Marks(), []Mark{Degraded, TurnedByTalk, JudgeMilder})
-	if a := c.Jurors[2].Alone.Absent; a == nil || a.Reason != jury.Failed || len(c.Jurors[2].Absences) < 2 {
-		t.Errorf("absent: %+v, in all %d times", a, len(c.Jurors[2].Absences))
-	}
+	a := c.Jurors[2].Alone.Absent
+	must.Hold(t, a != nil && a.Reason == jury.Failed && len(c.Jurors[2].Absences) >= 2, "absent: %+v, in all %d times", a, len(c.Jurors[2].Absences))
 	equal(t, c.Jurors[2].Name, hostileName("role 2"))
 	equal(t, c.Jurors[0].Reported, hostileName("first model"))
-	if configured := c.Jurors[2].Seat.Model; c.State != api.Over || c.Jurors[2].Reported != "" || configured == "" {
-		t.Fatalf("%s, %+v", c.State, c.Jurors[2])
-	}
+	configured := c.Jurors[2].Seat.Model
+	must.Need(t, c.State == api.Over && c.Jurors[2].Reported == "" && configured != "", "%s, %+v", c.State, c.Jurors[2])
 	if over := write(t, Frame{}, c); strings.Contains(over, words.OfPages(words.English)["juror.configured"]) || !strings.Contains(over, words.OfPages(words.English)["juror.silent"]) {
 		t.Error("the page of a finished trial says of a model that never answered that it has not answered yet")
 	}
@@ -225,9 +222,8 @@ func TestModified(t *testing.T) {
 	check(t, err)
 	same, err := Modified(judgment, r.Draft)
 	must.Hold(t, same == nil && err == nil, "an unchanged draft gives %s, %v", same, err)
-	if changed, err := Modified(judgment, Draft{Text: "Call the patient."}); err == nil {
-		t.Errorf("the jury's words have become %s", changed)
-	}
+	changed, err := Modified(judgment, Draft{Text: "Call the patient."})
+	must.Hold(t, err != nil, "the jury's words have become %s", changed)
 
 	plan := h.Seal(t, evidence.Payload{ActionType: evidence.ToolPlan, AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
 		Prompt: value(t, "p"), Response: []byte(`{"call":"refund","cents":100}`), Parameters: []byte(`{}`)})
@@ -237,9 +233,8 @@ func TestModified(t *testing.T) {
 		equal(t, string(got), want)
 	}
 	for _, bad := range []string{`{"call"`, `"refund"`, `7`} {
-		if got, err := Modified(plan, Draft{Text: bad}); err == nil {
-			t.Errorf("%s is taken as %s", bad, got)
-		}
+		got, err := Modified(plan, Draft{Text: bad})
+		must.Hold(t, err != nil, "%s is taken as %s", bad, got)
 	}
 }
 
@@ -286,9 +281,8 @@ func TestFirstScreen(t *testing.T) {
 	records := offline(t, h, "pharmacy-refill")
 	c := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
 	equal(t, c.First.Person, "The patient was not told.")
-	if f := c.First.Finding; f == nil || !f.Stands || f.Message != 17 || c.First.By.Name == "" {
-		t.Errorf("it rests on %+v of %+v", f, c.First.By)
-	}
+	f := c.First.Finding
+	must.Hold(t, f != nil && f.Stands && f.Message == 17 && c.First.By.Name != "", "it rests on %+v of %+v", f, c.First.By)
 	for _, j := range c.First.Against {
 		must.Hold(t, j.VoteEnd.Position != c.Judgment.Position, "%s agrees", j.Name)
 	}
@@ -387,9 +381,8 @@ func TestLongTextsAreNotCarried(t *testing.T) {
 	records := lengthyTrial(t, h, 3, 30_000)
 	court := courtOf(t, records)
 	page := write(t, Frame{Path: "/"}, court)
-	if strings.Contains(page, "needle") || strings.Count(page, `class="cut"`) != 3 {
-		t.Errorf("the courtroom carries the middle of a long text, or %d beginnings, want 3", strings.Count(page, `class="cut"`))
-	}
+	must.Hold(t, !strings.Contains(page, "needle") && strings.Count(page, `class="cut"`) == 3,
+		"the courtroom carries the middle of a long text, or %d beginnings, want 3", strings.Count(page, `class="cut"`))
 	for part, href := range map[string]string{"text": "/messages/3#text", "speech": "/messages/2#text", "arguments": "/messages/2#call-1"} {
 		must.Hold(t, strings.Contains(page, `data-whole="/submissions/`+court.ID+href+`"`), "no way to the whole %s", part)
 	}
@@ -414,19 +407,16 @@ func TestLongTextsAreNotCarried(t *testing.T) {
 
 // TestExtent: what is as long as allowed is whole; a beginning has whole characters, and few lines.
 func TestExtent(t *testing.T) {
-	if e := extent(strings.Repeat("я", 50), 100, "/x"); e.Href != "" || len(e.Text) != 100 || e.Chars != 50 || e.Lines != 1 {
-		t.Errorf("%+v", e)
-	}
-	if e := extent(strings.Repeat("я", 51), 100, "/x"); e.Href != "/x" || e.Text != strings.Repeat("я", 51) { // it is shorter than a beginning
-		t.Errorf("%+v", e)
-	}
+	e := extent(strings.Repeat("я", 50), 100, "/x")
+	must.Hold(t, e.Href == "" && len(e.Text) == 100 && e.Chars == 50 && e.Lines == 1, "%+v", e)
+	e = extent(strings.Repeat("я", 51), 100, "/x")
+	must.Hold(t, e.Href == "/x" && e.Text == strings.Repeat("я", 51), "%+v", e) // it is shorter than a beginning
 	long := "a" + strings.Repeat("я", 5000)
 	if e := extent(long, wholeData, "/x"); !utf8.ValidString(e.Text) || !strings.HasPrefix(long, e.Text) || len(e.Text) != beginBytes-1 || e.Chars != 5001 {
 		t.Errorf("a beginning of %d bytes: %q", len(e.Text), e.Text)
 	}
-	if e := extent(strings.Repeat("line\n", 5000), wholeData, "/x"); e.Lines != 5000 || lines(e.Text) != beginLines {
-		t.Errorf("a beginning of %d lines of %d", lines(e.Text), e.Lines)
-	}
+	e = extent(strings.Repeat("line\n", 5000), wholeData, "/x")
+	must.Hold(t, e.Lines == 5000 && lines(e.Text) == beginLines, "a beginning of %d lines of %d", lines(e.Text), e.Lines)
 }
 
 // TestNews: the part that a page fetches after each act has everything new, and no earlier round of the discussion.
@@ -443,9 +433,7 @@ func TestNews(t *testing.T) {
 		}
 		page := write(t, Frame{}, c)
 		for _, said := range v.SaidAfter(n) {
-			if !strings.Contains(page, `id="`+c.anchor(said)+`"`) {
-				t.Errorf("after %d of %d: the news lacks %s", n+1, len(records), c.anchor(said))
-			}
+			must.Hold(t, strings.Contains(page, `id="`+c.anchor(said)+`"`), "after %d of %d: the news lacks %s", n+1, len(records), c.anchor(said))
 		}
 		if len(v.SaidAfter(n)) == 0 && strings.Contains(page, `class="statement"`) || strings.Contains(page, `id="said-1-1"`) && strings.Contains(page, `id="said-2-1"`) {
 			t.Errorf("after %d of %d: the news repeats what was said before", n+1, len(records))

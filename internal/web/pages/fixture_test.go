@@ -360,9 +360,7 @@ func TestPagesAreWellBuilt(t *testing.T) {
 					t.Errorf("%s in %s: %s", name, lang, flaw)
 				}
 				for _, shown := range ofAKey.FindAllStringSubmatch(page, -1) {
-					if words.OfPages(lang)[shown[1]] != "" {
-						t.Errorf("%s in %s shows the key of a text, %s", name, lang, shown[1])
-					}
+					must.Hold(t, words.OfPages(lang)[shown[1]] == "", "%s in %s shows the key of a text, %s", name, lang, shown[1])
 				}
 			}
 		}
@@ -371,15 +369,13 @@ func TestPagesAreWellBuilt(t *testing.T) {
 
 func TestFlawsAreFound(t *testing.T) {
 	const good = `<!doctype html><html lang="en"><title>x</title><main><h1>x</h1><footer></footer>`
-	if f := flaws(parse(t, good)); len(f) > 0 {
-		t.Fatalf("flaws %q", f)
-	}
+	f := flaws(parse(t, good))
+	must.Need(t, len(f) == 0, "flaws %q", f)
 	for _, bad := range []string{`<h3>x</h3>`, `<h2></h2>`, `<p id=a></p><p id=a></p>`, `<a href="#no">x</a>`, `<input id=i>`, `<button></button>`,
 		`<p style="x">`, `<p onclick="x">`, `<script>x</script>`, `<section></section>`, `<nav></nav>`, `<table><th>x</table>`, `<form></form>`,
 		`<p aria-labelledby=no>`, `<main></main>`, `<h1>x</h1>`} {
-		if f := flaws(parse(t, good+bad)); len(f) != 1 {
-			t.Errorf("%s: flaws %q", bad, f)
-		}
+		f := flaws(parse(t, good+bad))
+		must.Hold(t, len(f) == 1, "%s: flaws %q", bad, f)
 	}
 }
 

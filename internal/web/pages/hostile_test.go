@@ -435,13 +435,10 @@ func TestEveryKindOfValueHasNames(t *testing.T) {
 	must.Equal(t, len(values), len(kinds))
 	for value, key := range values {
 		for _, lang := range words.Langs() {
-			if want := words.OfPages(lang)[key]; want == "" || name(lang, value) != want {
-				t.Errorf("%s: %s is called %q, want %q", lang, key, name(lang, value), want)
-			}
+			want := words.OfPages(lang)[key]
+			must.Hold(t, want != "" && name(lang, value) == want, "%s: %s is called %q, want %q", lang, key, name(lang, value), want)
 		}
-		if class(value) == "unknown" || strings.Contains(class(value), " ") {
-			t.Errorf("%s has the class %q", key, class(value))
-		}
+		must.Hold(t, class(value) != "unknown" && !strings.Contains(class(value), " "), "%s has the class %q", key, class(value))
 	}
 	got := name(words.English, jury.Position("<b>\u202e"))
 	must.Hold(t, got == "<b>\uFFFD" && class(jury.Position("x y")) == "unknown", "a position that this program does not know is shown as %q", got)

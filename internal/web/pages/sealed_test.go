@@ -52,15 +52,13 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 					if name == "record" {
 						f = report.For(f.Guarantee, chain[0].Payload.RecordID)
 					}
-					if said := strings.Join(strings.Fields(words.Reason(lang, f)), " "); !strings.Contains(all, said) {
-						t.Errorf("%s in %s does not say of %s: %s", name, lang, f.Guarantee, said)
-					}
+					said := strings.Join(strings.Fields(words.Reason(lang, f)), " ")
+					must.Hold(t, strings.Contains(all, said), "%s in %s does not say of %s: %s", name, lang, f.Guarantee, said)
 				}
 				if lists := strings.Join(texts(doc, "li", ""), "\n"); name == "chain" {
 					for _, f := range report.Details {
-						if said := words.Reason(lang, f); !strings.Contains(lists, said) {
-							t.Errorf("the doubts in %s do not say: %s", lang, said)
-						}
+						said := words.Reason(lang, f)
+						must.Hold(t, strings.Contains(lists, said), "the doubts in %s do not say: %s", lang, said)
 					}
 				}
 			}
@@ -342,14 +340,11 @@ func TestRecordSearchPage(t *testing.T) {
 	person, jurys := strings.Index(page, "unsafe, fails"), strings.Index(page, "safe, passes")
 	must.Hold(t, person >= 0 && jurys >= person && strings.Contains(page, "mia"), "the person's decision is not first")
 	for name, p := range map[string]*Search{"form": {Searched: Searched{Query: url.Values{"lang": {"ja"}, "sort": {"oldest"}, "text": {""}}}}, "asks": {Searched: Searched{Query: url.Values{"chain": {"x"}}}}} {
-		if p.Asks() != (name == "asks") {
-			t.Errorf("%s: asks %t", name, p.Asks())
-		}
+		must.Hold(t, p.Asks() == (name == "asks"), "%s: asks %t", name, p.Asks())
 	}
 	for says, p := range map[string]*Search{"No record matches": searched(nil, api.HitList{}), "The search goes on": searched(nil, api.HitList{Next: "7"})} {
-		if page := write(t, Frame{Path: "/search", Viewer: viewer}, p); !strings.Contains(page, says) || strings.Contains(page, "No record matches") != (p.Next == "") {
-			t.Errorf("an empty page does not say %q", says)
-		}
+		page := write(t, Frame{Path: "/search", Viewer: viewer}, p)
+		must.Hold(t, strings.Contains(page, says) && strings.Contains(page, "No record matches") == (p.Next == ""), "an empty page does not say %q", says)
 	}
 }
 
@@ -364,9 +359,8 @@ func TestSearchPages(t *testing.T) {
 		must.Contain(t, page, want)
 	}
 	own := NewComparison(api.TrialComparison{A: api.TrialSheet{Axes: []string{"own-axis"}, Seats: []api.TrialSeat{{JurorID: "j"}}}, OnlyA: []api.TrialFinding{{Axis: "other-axis"}}})
-	if page := write(t, Frame{Path: "/trials", Viewer: viewer}, own); !strings.Contains(page, "own-axis") || !strings.Contains(page, "other-axis") {
-		t.Error("an axis of another rubric has no name")
-	}
+	page = write(t, Frame{Path: "/trials", Viewer: viewer}, own)
+	must.Hold(t, strings.Contains(page, "own-axis") && strings.Contains(page, "other-axis"), "an axis of another rubric has no name")
 	if page := write(t, Frame{Path: "/trials", Lang: words.Japanese}, all["refused"]); strings.Contains(page, "該当する審理はありません") || !strings.Contains(page, "want one of") {
 		t.Error("a refused search looks like one that found nothing")
 	}
@@ -424,9 +418,8 @@ func TestDiffIsShortest(t *testing.T) {
 		before, after := sides(d)
 		must.Need(t, before == x && after == y, "%q to %q: %v", x, y, d)
 		a, b := cut(x), cut(y)
-		if want := len(a) + len(b) - 2*common(a, b); edits(d) != want {
-			t.Fatalf("%q to %q: %d edits, want %d: %v", x, y, edits(d), want, d)
-		}
+		want := len(a) + len(b) - 2*common(a, b)
+		must.Need(t, edits(d) == want, "%q to %q: %d edits, want %d: %v", x, y, edits(d), want, d)
 	}
 }
 

@@ -88,19 +88,16 @@ func TestStatesAreWhatTheyAreCalled(t *testing.T) {
 	pages := everyPage(t)
 	for name, want := range map[string]jury.Position{"court, passed": jury.SafePass, "court": jury.NeedsReview, "court, failed": jury.UnsafeFail, "court, inconclusive": jury.NeedsReview,
 		"court, overruled": jury.SafePass, "court, agreed": jury.UnsafeFail, "court, left open": jury.NeedsReview, "decided": jury.UnsafeFail} {
-		if c := pages[name].(*Court); c.Outcome == nil || c.Outcome.Position != want {
-			t.Errorf("%s came to %+v, want %s", name, c.Outcome, want)
-		}
+		c := pages[name].(*Court)
+		must.Hold(t, c.Outcome != nil && c.Outcome.Position == want, "%s came to %+v, want %s", name, c.Outcome, want)
 	}
 	for name, want := range map[string]Mark{"court, absent": Degraded, "court, inconclusive": Inconclusive, "court, broken": Broken, "court, no judge": Degraded} {
-		if c := pages[name].(*Court); !slices.Contains(c.Marks(), want) {
-			t.Errorf("%s has the marks %v, want %s", name, c.Marks(), want)
-		}
+		c := pages[name].(*Court)
+		must.Hold(t, slices.Contains(c.Marks(), want), "%s has the marks %v, want %s", name, c.Marks(), want)
 	}
 	for _, name := range []string{"court, asked", "court, evaluated", "court, talking", "court, judged", "live"} {
-		if c := pages[name].(*Court); !c.Live() || c.Outcome != nil && name != "court, judged" {
-			t.Errorf("%s is not under way", name)
-		}
+		c := pages[name].(*Court)
+		must.Hold(t, c.Live() && (c.Outcome == nil || name == "court, judged"), "%s is not under way", name)
 	}
 }
 
@@ -276,9 +273,8 @@ func TestContrast(t *testing.T) {
 		need := func(a, b string, least float64) {
 			pairs++
 			must.Need(t, s[a] != "" && s[b] != "", "%s: %s or %s is no colour", name, a, b)
-			if got := contrast(t, s[a], s[b]); got < least {
-				t.Errorf("%s: %s %s on %s %s has a contrast of %.2f, want %.1f", name, a, s[a], b, s[b], got, least)
-			}
+			got := contrast(t, s[a], s[b])
+			must.Hold(t, got >= least, "%s: %s %s on %s %s has a contrast of %.2f, want %.1f", name, a, s[a], b, s[b], got, least)
 		}
 		for surface := range surfaces {
 			for text := range texts {

@@ -60,17 +60,15 @@ func contrast(t *testing.T, a, b string) float64 {
 
 // TestContrast: WCAG 2.2 AA requires 4.5 for text (1.4.3), and 3 for the outlines of controls (1.4.11).
 func TestContrast(t *testing.T) {
-	if got := contrast(t, "#000000", "#ffffff"); math.Abs(got-21) > 1e-9 {
-		t.Fatalf("black on white: %v", got)
-	}
+	got := contrast(t, "#000000", "#ffffff")
+	must.Need(t, math.Abs(got-21) <= 1e-9, "black on white: %v", got)
 	light, dark := colours(t)
 	for name, set := range map[string]map[string]string{"light": light, "dark": dark} {
 		for _, ground := range []string{"paper", "sheet"} {
 			for ink, least := range map[string]float64{"ink": 4.5, "quiet": 4.5, "link": 4.5, "proved": 4.5, "doubt": 4.5, "false": 4.5, "edge": 3} {
 				must.Need(t, set[ink] != "" && set[ground] != "", "%s: %s or %s is no colour", name, ink, ground)
-				if got := contrast(t, set[ink], set[ground]); got < least {
-					t.Errorf("%s: %s on %s has %.2f, want %.1f", name, ink, ground, got, least)
-				}
+				got := contrast(t, set[ink], set[ground])
+				must.Hold(t, got >= least, "%s: %s on %s has %.2f, want %.1f", name, ink, ground, got, least)
 			}
 		}
 	}
@@ -192,14 +190,11 @@ func TestPageHasItsTexts(t *testing.T) {
 	must.Equal(t, len(all), len(words.Langs()))
 	for _, lang := range words.Langs() {
 		got := all[string(lang)]
-		if got["language"] != lang.Name() {
-			t.Errorf("%s calls itself %v", lang, got["language"])
-		}
+		must.Hold(t, got["language"] == lang.Name(), "%s calls itself %v", lang, got["language"])
 		texts := words.OfPages(lang)
 		for key, want := range texts {
-			if name, is := strings.CutPrefix(key, "portal."); is && !strings.Contains(name, ".") && got[name] != want {
-				t.Errorf("%s: %s is %v, want %q", lang, name, got[name], want)
-			}
+			name, is := strings.CutPrefix(key, "portal.")
+			must.Hold(t, !is || strings.Contains(name, ".") || got[name] == want, "%s: %s is %v, want %q", lang, name, got[name], want)
 		}
 		must.Contain(t, string(File()), "\t<p lang=\""+string(lang)+"\">"+texts["noscript.portal"]+"</p>\n")
 	}

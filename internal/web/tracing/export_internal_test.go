@@ -30,7 +30,5 @@ func TestTooManySpans(t *testing.T) {
 	}
 	tracer.send(nil)
 	tracer.send(nil)
-	if strings.Count(said.String(), "traces were not sent") != 1 || !strings.Contains(said.String(), "spans=2") {
-		t.Error(said.String())
-	}
+	must.Hold(t, strings.Count(said.String(), "traces were not sent") == 1 && strings.Contains(said.String(), "spans=2"), "%v", said.String())
 }

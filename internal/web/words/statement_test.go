@@ -83,9 +83,8 @@ func onlyStates(t *testing.T, lang words.Lang, text string, may ...string) {
 func says(t *testing.T, lang words.Lang, text string, sentences ...string) {
 	t.Helper()
 	for _, s := range sentences {
-		if s = in(lang, s); !strings.Contains(text, s) {
-			t.Errorf("does not say %q:\n%s", s, text)
-		}
+		s = in(lang, s)
+		must.Hold(t, strings.Contains(text, s), "does not say %q:\n%s", s, text)
 	}
 }
 
@@ -328,9 +327,8 @@ func TestStatementNamesThePage(t *testing.T) {
 		for _, site := range []words.Site{"https://jurat.example", "https://jurat.example/"} {
 			want := "https://jurat.example/records/" + judgment.Payload.RecordID
 			for name, said := range map[string][]string{"trial": site.Statement(b.Records, report, lang), "record": site.OnRecord(judgment, report, lang)} {
-				if strings.Count(strings.Join(said, "\n"), want) != 1 {
-					t.Errorf("%s in %s: the statement does not name %s once:\n%s", name, lang, want, strings.Join(said, "\n"))
-				}
+				must.Hold(t, strings.Count(strings.Join(said, "\n"), want) == 1,
+					"%s in %s: the statement does not name %s once:\n%s", name, lang, want, strings.Join(said, "\n"))
 			}
 		}
 		must.Hold(t, !strings.Contains(strings.Join(words.Site("").Statement(b.Records, report, lang), "\n"), "https://"),
@@ -523,16 +521,14 @@ func TestProofsThatDoNotHold(t *testing.T) {
 		if !strings.Contains(both, "50.25") || !strings.Contains(both, map[words.Lang]string{words.English: "does not hold: ", words.Japanese: "成り立たないものがあります", words.Russian: "приложенное к записи, неверно"}[lang]) {
 			t.Errorf("%s, one that holds and one that does not: %s", lang, both)
 		}
-		if said := statementIn(lang, carrying(r, good), jurattest.NewImpostor(t).Options(t)); strings.Contains(said, "50.25") {
-			t.Errorf("%s, signed by a stranger: %s", lang, said)
-		}
+		said := statementIn(lang, carrying(r, good), jurattest.NewImpostor(t).Options(t))
+		must.Hold(t, !strings.Contains(said, "50.25"), "%s, signed by a stranger: %s", lang, said)
 		for name, c := range map[string]struct {
 			options verify.Options
 			says    int
 		}{"one that holds": {h.Options(t), 1}, "signed by a stranger": {jurattest.NewImpostor(t).Options(t), 0}} {
-			if said := words.Proofs(verify.Record(carrying(r, good), c.options), lang); len(said) != c.says {
-				t.Errorf("%s, %s: %s", lang, name, said)
-			}
+			said := words.Proofs(verify.Record(carrying(r, good), c.options), lang)
+			must.Hold(t, len(said) == c.says, "%s, %s: %s", lang, name, said)
 		}
 	}
 }
@@ -648,15 +644,13 @@ func TestWhoKeepsTheKey(t *testing.T) {
 			o.Trust.Keys[k].Custody = custody
 		}
 		for lang, want := range words {
-			if text := statementIn(lang, r, o); !strings.Contains(text, want[i]) || strings.Contains(text, want[1-i]) {
-				t.Errorf("%s, %s: %s", custody, lang, text)
-			}
+			text := statementIn(lang, r, o)
+			must.Hold(t, strings.Contains(text, want[i]) && !strings.Contains(text, want[1-i]), "%s, %s: %s", custody, lang, text)
 		}
 	}
 	o.Trust = nil
-	if text := statement(r, o); strings.Contains(text, "keeps the key") {
-		t.Errorf("without trust: %s", text)
-	}
+	text := statement(r, o)
+	must.Hold(t, !strings.Contains(text, "keeps the key"), "without trust: %s", text)
 }
 
 // TestRevokedLater: the statement says that the key was revoked after the record existed.

@@ -51,9 +51,7 @@ func TestLinesHaveAKeyAndAText(t *testing.T) {
 			doc := must.Get(os.ReadFile(file))(t)
 			for n, line := range strings.Split(string(doc), "\n") {
 				key, _, is := strings.Cut(line, " = ")
-				if !lineForm.MatchString(line) || is && keys[key] {
-					t.Errorf("%s:%d: %s", file, n+1, line)
-				}
+				must.Hold(t, lineForm.MatchString(line) && (!is || !keys[key]), "%s:%d: %s", file, n+1, line)
 				keys[key] = is
 			}
 		}
@@ -288,9 +286,8 @@ func TestEveryTextIsAskedFor(t *testing.T) {
 		parsed(t, folder, func(n ast.Node) {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if given, is := fills(n); is && !given.fill(texts) {
-					t.Errorf("%s: %s is given %v", folder, given.key, given.values)
-				}
+				given, is := fills(n)
+				must.Hold(t, !is || given.fill(texts), "%s: %s is given %v", folder, given.key, given.values)
 			case *ast.BasicLit:
 				key, is := literal(n)
 				group, rest, _ := strings.Cut(key, ".")
@@ -367,9 +364,8 @@ func TestNamesThatMustAgree(t *testing.T) {
 		texts := words.OfPages(l)
 		for _, g := range []string{"completeness", "simultaneity"} {
 			for _, s := range all["status"] {
-				if text := texts["statement.procedure."+g+"."+s]; !strings.HasPrefix(text, texts["guarantee."+g]) {
-					t.Errorf("%s: %q does not begin with %q", l, text, texts["guarantee."+g])
-				}
+				text := texts["statement.procedure."+g+"."+s]
+				must.Hold(t, strings.HasPrefix(text, texts["guarantee."+g]), "%s: %q does not begin with %q", l, text, texts["guarantee."+g])
 			}
 		}
 		for _, p := range all["position"] {
@@ -378,21 +374,16 @@ func TestNamesThatMustAgree(t *testing.T) {
 				"%s: %s is called %q, and in statements %q", l, p, name, sealed)
 		}
 		for _, m := range all["method"] {
-			if name := texts["sealed_method."+m]; !strings.HasPrefix(name, m) {
-				t.Errorf("%s: statements call the method %s %q, which does not contain the sealed value", l, m, name)
-			}
+			name := texts["sealed_method."+m]
+			must.Hold(t, strings.HasPrefix(name, m), "%s: statements call the method %s %q, which does not contain the sealed value", l, m, name)
 		}
 		for _, r := range all["speaker"] {
-			if role := texts["role."+r]; role != "" && !strings.EqualFold(role, texts["speaker."+r]) {
-				t.Errorf("%s: the %s is called %q and %q", l, r, role, texts["speaker."+r])
-			}
+			role := texts["role."+r]
+			must.Hold(t, role == "" || strings.EqualFold(role, texts["speaker."+r]), "%s: the %s is called %q and %q", l, r, role, texts["speaker."+r])
 		}
-		if l == words.English && texts["portal.mended"] != verify.MendedMeans {
-			t.Errorf("the portal says of a mended file %q", texts["portal.mended"])
-		}
-		if !strings.Contains(texts["portal.no_trust"], texts["status.not proved"]) {
-			t.Errorf("%s: %q does not say %q", l, texts["portal.no_trust"], texts["status.not proved"])
-		}
+		must.Hold(t, l != words.English || texts["portal.mended"] == verify.MendedMeans, "the portal says of a mended file %q", texts["portal.mended"])
+		must.Hold(t, strings.Contains(texts["portal.no_trust"], texts["status.not proved"]),
+			"%s: %q does not say %q", l, texts["portal.no_trust"], texts["status.not proved"])
 		if configuration := texts["guarantee.configuration"]; !strings.Contains(texts["statement.configuration"], strings.ToLower(configuration)) ||
 			texts["record.configuration"] != configuration || texts["portal.members.parameters"] != configuration {
 			t.Errorf("%s: not everything calls the configuration %q", l, configuration)
@@ -574,9 +565,8 @@ func TestReasonsKeepValues(t *testing.T) {
 		must.Hold(t, !strings.Contains(said, "it names"), "%s: %s", l, said)
 	}
 	must.Equal(t, words.Reason(words.English, f), f.Reason)
-	if said := words.Reason(words.Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"}); !strings.Contains(said, `"unheard-of"`) {
-		t.Error(said)
-	}
+	said := words.Reason(words.Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"})
+	must.Hold(t, strings.Contains(said, `"unheard-of"`), "%v", said)
 }
 
 // shown is what a reader sees of a guarantee: the answer, its name and its question.
@@ -595,9 +585,7 @@ func compare(t *testing.T, surface string, l words.Lang, got []shown, of []verif
 		return
 	}
 	for i, f := range of {
-		if want := wanted(l, f.Guarantee, f.Status); got[i] != want {
-			t.Errorf("%s in %s shows %s as %q, want %q", surface, l, f.Guarantee, got[i], want)
-		}
+		must.Equal(t, got[i], wanted(l, f.Guarantee, f.Status), surface, "in", l, "shows", f.Guarantee, "as")
 	}
 }
 

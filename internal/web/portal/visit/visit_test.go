@@ -48,9 +48,8 @@ func TestVisit(t *testing.T) {
 	sources := []visit.Source{source(t, "case", h.Bundle(t, trial.Records...)), source(t, "trust", trusted), source(t, "others", other.Trust(t))}
 	var read []int64
 	v := &visit.Visit{Now: clock, Progress: func(_ int, n, size int64) {
-		if read = append(read, n); n > size {
-			t.Errorf("%d of %d bytes", n, size)
-		}
+		read = append(read, n)
+		must.Hold(t, n <= size, "%d of %d bytes", n, size)
 	}}
 	for trust, want := range map[string]verify.Status{`"trust":1,`: verify.Proved, `"trust":2,`: verify.NotProved, "": verify.NotProved} {
 		answer, err := v.Verify([]byte(`{`+trust+`"files":[0]}`), sources)
@@ -63,9 +62,8 @@ func TestVisit(t *testing.T) {
 	}
 	must.Hold(t, len(read) >= 3 && read[0] != 0, "read %v", read)
 	answer, err := v.Trust(sources[1])
-	if want, _ := trusted.Fingerprint(); err != nil || answer.Fingerprint != want.String() || answer.Keys == 0 || answer.Logs != 1 {
-		t.Errorf("%+v, %v", answer, err)
-	}
+	want, _ := trusted.Fingerprint()
+	must.Hold(t, err == nil && answer.Fingerprint == want.String() && answer.Keys != 0 && answer.Logs == 1, "%+v, %v", answer, err)
 }
 
 // TestAnotherSpelling: the portal reads every file that the command reads, and the result says that the file was mended.
@@ -106,15 +104,12 @@ func TestRecordsShowWhatWasSaid(t *testing.T) {
 	for _, m := range records[0].Members {
 		members[m.Pointer] = m
 	}
-	if m := members["prompt"]; m.Text != "Plan." || !m.Apart || m.Withheld || m.JSON {
-		t.Errorf("disclosed: %+v", m)
-	}
-	if m := members["context"]; !m.Withheld || m.Apart || strings.Contains(m.Text, "Snow") {
-		t.Errorf("withheld: %+v", m)
-	}
-	if m := members["parameters"]; !m.JSON || !strings.Contains(m.Text, `"temperature": 0`) {
-		t.Errorf("JSON: %+v", m)
-	}
+	m := members["prompt"]
+	must.Hold(t, m.Text == "Plan." && m.Apart && !m.Withheld && !m.JSON, "disclosed: %+v", m)
+	m = members["context"]
+	must.Hold(t, m.Withheld && !m.Apart && !strings.Contains(m.Text, "Snow"), "withheld: %+v", m)
+	m = members["parameters"]
+	must.Hold(t, m.JSON && strings.Contains(m.Text, `"temperature": 0`), "JSON: %+v", m)
 	if records[0].Members[0].Pointer != "prompt" || records[1].Index != 1 || records[1].Proved == "" || len(records[1].Statement) == 0 ||
 		records[1].Signed != string(second.Canonical()) {
 		t.Errorf("%+v", records[1])
@@ -164,20 +159,14 @@ func TestRefusals(t *testing.T) {
 		`{"files":[0],"unsafe":true}`:    "unknown",
 		`{`:                              "reading the request",
 	} {
-		if _, err := v.Verify([]byte(request), []visit.Source{letter, gone}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", request, err, want)
-		}
+		must.Refuse(t, want, request)(v.Verify([]byte(request), []visit.Source{letter, gone}))
 	}
 	answer, err := v.Verify([]byte(`{"files":[0,1]}`), []visit.Source{letter, gone})
 	must.Hold(t, err == nil && strings.Contains(answer.Files[0].Error, "neither a sealed record") && strings.Contains(answer.Files[1].Error, "the disk is gone"),
 		"%+v, %v", answer, err)
 	for _, file := range []int{-1, 0, 2} {
-		if _, err := v.View(file, ""); err == nil {
-			t.Errorf("file %d has a view", file)
-		}
-		if _, err := v.Records(file, 0, 1, ""); err == nil {
-			t.Errorf("file %d has records", file)
-		}
+		must.Refuse(t, "", "file", file, "has a view")(v.View(file, ""))
+		must.Refuse(t, "", "file", file, "has records")(v.Records(file, 0, 1, ""))
 	}
 }
 
@@ -200,9 +189,7 @@ func TestProofs(t *testing.T) {
 				t.Errorf("%s, record %d: %q", lang, i, shown[i].Statement)
 			}
 			at := slices.IndexFunc(shown[i].Lines, func(l words.Line) bool { return l.Guarantee == verify.Property })
-			if at < 0 || shown[i].Lines[at].Status != want {
-				t.Errorf("%s, record %d, line %d: %+v", lang, i, at, shown[i].Lines)
-			}
+			must.Hold(t, at >= 0 && shown[i].Lines[at].Status == want, "%s, record %d, line %d: %+v", lang, i, at, shown[i].Lines)
 		}
 	}
 }
@@ -222,8 +209,7 @@ func hiding(t *testing.T, h *jurattest.House, i int) *evidence.Record {
 		Members: []property.Member{{Record: r.Digest.String(), Pointer: "/metadata/amount"}}}
 	proof, err := property.Prove(s, property.Opening{Value: r.Disclosures[0].Value, Salt: [32]byte(r.Disclosures[0].Salt)}, rand.NewChaCha8([32]byte{7}))
 	must.Do(t, err)
-	doc, err := s.Bytes()
-	must.Do(t, err)
+	doc := must.Get(s.Bytes())(t)
 	made := *r
 	made.Disclosures, made.Properties = nil, []evidence.PropertyProof{{Proof: proof, Statement: doc}}
 	return &made
@@ -287,9 +273,8 @@ func TestFilesInAnyOrder(t *testing.T) {
 				t.Errorf("%s, %+v, %v; want %s, %s", report.Outcome, report.Basis, err, tt.want, tt.level)
 			}
 			for _, lang := range words.Langs() {
-				if view, err := v.View(0, lang); err != nil || view.Rests == "" || view.Rests != words.RestsOn(lang, &report) {
-					t.Errorf("%s: %+v, %v", lang, view, err)
-				}
+				view, err := v.View(0, lang)
+				must.Hold(t, err == nil && view.Rests != "" && view.Rests == words.RestsOn(lang, &report), "%s: %+v, %v", lang, view, err)
 			}
 		}
 	}
@@ -310,9 +295,7 @@ func TestUses(t *testing.T) {
 		{text("n", ""), visit.ToVerify}, {text("z", "PK\x03\x04"), visit.ToVerify}, {text("d", "0\x03\x04"), visit.ToVerify}, {text("j", `{"format":`), visit.ToVerify},
 		{text("s", "\xd2\x84\x40\n\n— a statement whose payload looks like a checkpoint"), visit.ToVerify},
 	} {
-		if got := visit.UseOf(&tt.source); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.source.Name, got, tt.want)
-		}
+		must.Equal(t, visit.UseOf(&tt.source), tt.want, tt.source.Name)
 	}
 	v := &visit.Visit{Now: clock}
 	two := []visit.Source{source(t, "t", h.Trust(t)), source(t, "u", h.Trust(t)), source(t, "r", record)}
