@@ -401,8 +401,7 @@ func (g *gate) recovers(name string) {
 // check reads the log: each question that reached the provider is there once, or is counted as missed; each whole answer of closed mode is there, complete.
 func (g *gate) check(c installation.Config) {
 	g.t.Helper()
-	i, err := installation.Open(g.t.Context(), c)
-	must.Do(g.t, err)
+	i := must.Get(installation.Open(g.t.Context(), c))(g.t)
 	defer i.Close()
 	sealed, ends, missed := map[evidence.Digest]int{}, map[evidence.Digest]evidence.Ended{}, 0
 	for placed, err := range i.Ledger.Records(g.t.Context(), 0) {

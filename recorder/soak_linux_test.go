@@ -243,8 +243,7 @@ func (s *soaking) quiet() (goroutines, files int) {
 	s.models.CloseClientConnections() // which nobody uses now
 	s.server.CloseClientConnections()
 	runtime.GC()
-	open, err := os.ReadDir("/proc/self/fd")
-	must.Do(s.t, err)
+	open := must.Get(os.ReadDir("/proc/self/fd"))(s.t)
 	return runtime.NumGoroutine(), len(open)
 }
 

@@ -218,9 +218,7 @@ func TestDisclosedSubmission(t *testing.T) {
 	r.Disclosures = nil
 	s = readSubmission(r)
 	must.Hold(t, s.name == "" && s.withheld, "%+v", s)
-	if _, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, "desk"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(h.Keys.Signers(t.Context(), evidence.RoleAgent, "desk"))(t)
 	options := h.Options(t)
 	options.At = jurattest.Start.Add(24 * time.Hour)
 	g := must.Get(NewGatherer(Config{Agent: "desk", Options: options}))(t)

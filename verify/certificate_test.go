@@ -404,8 +404,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 
 			read := func(name string) []byte {
 				t.Helper()
-				doc, err := os.ReadFile(filepath.Join(dir, name))
-				must.Do(t, err)
+				doc := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 				return doc
 			}
 			certificate := func(name string) []byte {
@@ -420,8 +419,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 				trusted.CAs = []trust.CA{{Name: "OpenSSL's", Certificate: certificate("root.pem"), Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner}}
 			})
 			for name, want := range map[string]string{"before.crl": "", "after.crl": "revoked"} {
-				list, err := trust.ParseCRL(read(name))
-				must.Do(t, err)
+				list := must.Get(trust.ParseCRL(read(name)))(t)
 				o.CRLs = []*x509.RevocationList{list}
 				got := verify.Record(r, o).Of(verify.Authentication)
 				must.Hold(t, got.Rule == want && (got.Status == verify.Proved) == (want == ""), "%s: %+v", name, got)

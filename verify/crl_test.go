@@ -103,8 +103,7 @@ func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root 
 	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate, Chain: []*x509.Certificate{root},
 		Now: func() time.Time { return stamped.Add(time.Hour) }})
 	must.Do(t, err)
-	token, err := authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
-	must.Do(t, err)
+	token := must.Get(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(t)
 	r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
 	o.At = stamped.Add(24 * time.Hour)
 	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {

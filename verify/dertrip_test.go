@@ -14,9 +14,7 @@ import (
 func TestDERRoundTrip(t *testing.T) {
 	token := must.Get(timestamp.NewMock().Issue(&timestamp.Request{CertReq: true}))(t)
 	n, err := parseDER(token)
-	if err != nil || !bytes.Equal(n.Bytes(), token) {
-		t.Fatalf("%v", err)
-	}
+	must.Need(t, err == nil && bytes.Equal(n.Bytes(), token), "%v", err)
 	random, changed := rand.New(rand.NewPCG(1, 2)), 0
 	for range 500 {
 		choice := make([]byte, 8)
@@ -34,7 +32,5 @@ func TestDERRoundTrip(t *testing.T) {
 			t.Errorf("%x becomes %x", der, twice.Bytes())
 		}
 	}
-	if changed < 400 {
-		t.Errorf("%d changes of 500", changed)
-	}
+	must.Hold(t, changed >= 400, "%d changes of 500", changed)
 }

@@ -207,8 +207,7 @@ func laterToken(t *testing.T, r *evidence.Record) (evidence.Timestamp, *x509.Cer
 	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: leafKey, Certificate: leaf, Chain: []*x509.Certificate{root},
 		Now: func() time.Time { return jurattest.Start.Add(time.Hour) }})
 	must.Do(t, err)
-	token, err := authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
-	must.Do(t, err)
+	token := must.Get(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(t)
 	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}, root
 }
 

@@ -49,9 +49,8 @@ func roomOf(b *testing.B, file string) float64 {
 		err = errors.Join(err, db.Close())
 	}
 	info, statErr := os.Stat(file)
-	if err = errors.Join(err, statErr); err != nil {
-		b.Fatal(err)
-	}
+	err = errors.Join(err, statErr)
+	must.Do(b, err)
 	return float64(info.Size())
 }
 

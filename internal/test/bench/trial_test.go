@@ -57,9 +57,7 @@ func BenchmarkTrial(b *testing.B) {
 		}
 		return nil
 	}
-	if err := one(b.Context()); err != nil { // the first trial makes the keys
-		b.Fatal(err)
-	}
+	must.Do(b, one(b.Context())) // the first trial makes the keys
 	took, ideal = 0, 0
 	var all meter
 	for b.Loop() {

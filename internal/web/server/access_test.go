@@ -281,9 +281,8 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	must.Equal(t, h.size(t)-before, 0)
 	_, metrics := send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Operator])...)
-	if want := `jurat_requests_refused_total{problem="sign-in",route="GET /metrics"} 3`; !strings.Contains(metrics, want) {
-		t.Errorf("the metrics lack %s:\n%s", want, metrics)
-	}
+	want := `jurat_requests_refused_total{problem="sign-in",route="GET /metrics"} 3`
+	must.Hold(t, strings.Contains(metrics, want), "the metrics lack %s:\n%s", want, metrics)
 	must.Do(t, h.stop())
 	for _, want := range []string{
 		`msg="requests refused" route="GET /metrics" problem=sign-in count=3` + "\n",

@@ -82,9 +82,8 @@ func (h *hall) receive(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		m.Data.Page != "https://jurat.example/reviews/"+m.Data.RecordID || m.Data.Log != h.Ledger.Origin() {
 		t.Errorf("%s: %v", body, err)
 	}
-	if record, err := h.Ledger.Record(r.Context(), m.Data.RecordID); err != nil || record.Digest != m.Data.Digest {
-		t.Errorf("%s: %v", body, err)
-	}
+	record, err := h.Ledger.Record(r.Context(), m.Data.RecordID)
+	must.Hold(t, err == nil && record.Digest == m.Data.Digest, "%s: %v", body, err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := m.Data.Arrival
@@ -331,9 +330,7 @@ func TestArrivalsDoNotLeadInward(t *testing.T) {
 	for _, to := range []webhook.Config{{URL: "https://localhost" + strings.TrimPrefix(h.pager.URL, "http://127.0.0.1")}, {URL: away.URL, Inward: true}} {
 		w := h.teller(t, func(c *webhook.Config) { c.URL, c.Inward = to.URL, to.Inward })
 		check(t, w.Tell(t.Context()))
-		if w.Waiting() != 1 {
-			t.Errorf("%s: %d messages wait", to.URL, w.Waiting())
-		}
+		must.Hold(t, w.Waiting() == 1, "%s: %d messages wait", to.URL, w.Waiting())
 	}
 	h.took(t, "nothing")
 	check(t, h.teller(t).Tell(t.Context()))

@@ -69,9 +69,7 @@ func TestPagesFit(t *testing.T) {
 			must.Hold(t, err == nil && (u.Scheme != "http" || strings.HasPrefix(address, r.URL)), "the pages asked for %s", address)
 		}
 		for _, problem := range b.Problems() {
-			if !strings.Contains(problem, "404") { // from the page that does not exist
-				t.Errorf("in the console: %s", problem)
-			}
+			must.Hold(t, strings.Contains(problem, "404"), "in the console: %s", problem) // from the page that does not exist
 		}
 	}
 }

@@ -117,9 +117,8 @@ func TestSeveralThatMovedOn(t *testing.T) {
 	chain := must.Get(r.Installation.Ledger.Chain(t.Context(), ids[0]))(t)
 	_, page := mia.get(t, "/reviews")
 	form := severalForm(t, page)
-	if strings.Contains(strings.Join(form["case"], " "), mia.verdict(t, own)) || len(form["case"]) != 4 {
-		t.Fatalf("the page has the marks %q", form["case"])
-	}
+	must.Need(t, !strings.Contains(strings.Join(form["case"], " "), mia.verdict(t, own)) && len(form["case"]) == 4,
+		"the page has the marks %q", form["case"])
 	form["case"] = append(form["case"], mia.verdict(t, own), chain[0].Payload.RecordID, "nothing")
 	decide := func(id, how string) {
 		t.Helper()
@@ -189,9 +188,8 @@ func TestSeveralFormsThatDecideNothing(t *testing.T) {
 		must.Hold(t, c.field == "case" || strings.Count(page, " checked") == 2, "%s %q: the page has lost the marks", c.field, c.values)
 	}
 	good.Set("form", "another")
-	if answer, _ := mia.post(t, "/reviews", good); answer.StatusCode != http.StatusForbidden {
-		t.Errorf("without the session's form key: %s", answer.Status)
-	}
+	answer, _ := mia.post(t, "/reviews", good)
+	must.Hold(t, answer.StatusCode == http.StatusForbidden, "without the session's form key: %s", answer.Status)
 	for _, id := range ids {
 		s := r.submission(t, sam, id)
 		must.Hold(t, s.Reviews == 0, "%s: %d decisions", id, s.Reviews)
@@ -352,9 +350,8 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 	}
 	done := func(token, act, body string) {
 		t.Helper()
-		if answer, doc := r.assign(t, token, id, act, body); answer.StatusCode != http.StatusOK || !strings.Contains(doc, id) {
-			t.Fatalf("%s: %s", answer.Status, doc)
-		}
+		answer, doc := r.assign(t, token, id, act, body)
+		must.Need(t, answer.StatusCode == http.StatusOK && strings.Contains(doc, id), "%s: %s", answer.Status, doc)
 	}
 	r.has(t, ben, id, nil)
 	refused(mia, "give-back", `{}`, api.ErrConflict, "no reviewer has taken")
@@ -391,9 +388,8 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 		}
 	}
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, true, "a test", "tester"))
-	if answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id, ""); answer.StatusCode != http.StatusOK || strings.Contains(doc, "mia") {
-		t.Errorf("a stranger gets %s: %s", answer.Status, doc)
-	}
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id, "")
+	must.Hold(t, answer.StatusCode == http.StatusOK && !strings.Contains(doc, "mia"), "a stranger gets %s: %s", answer.Status, doc)
 
 	post(t, r.URL+"/v1/records/"+r.submission(t, sam, id).Verdict.Record+"/reviews", `{"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"},"changes":"right"}`, bearer(ben)...)
 	r.has(t, mia, id, nil)
@@ -407,9 +403,8 @@ func TestAssignmentOutlivesTheServer(t *testing.T) {
 	dir := t.TempDir() + "/data"
 	t.Run("before", func(t *testing.T) {
 		r, _, ids := undecidedIn(t, dir, 1)
-		if answer, doc := r.assign(t, r.token(t, "mia", access.Reviewer), ids[0], "take", `{}`); answer.StatusCode != http.StatusOK {
-			t.Fatal(answer.Status, doc)
-		}
+		answer, doc := r.assign(t, r.token(t, "mia", access.Reviewer), ids[0], "take", `{}`)
+		must.Need(t, answer.StatusCode == http.StatusOK, "%v %v", answer.Status, doc)
 	})
 	r := startIn(t, dir, nil)
 	ben := r.token(t, "ben", access.Reviewer)
@@ -463,14 +458,12 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	answer, page := olga.post(t, "/reviews", form)
 	shows(t, answer, page, 422, "field to: name the reviewer")
 	form.Set("decision", "safe_pass")
-	if answer, _ = olga.post(t, "/reviews", form); answer.StatusCode != http.StatusForbidden {
-		t.Errorf("an operator decides: %s", answer.Status)
-	}
+	answer, _ = olga.post(t, "/reviews", form)
+	must.Hold(t, answer.StatusCode == http.StatusForbidden, "an operator decides: %s", answer.Status)
 	form.Set("show", "yours")
 	form.Set("decision", "look")
-	if answer, _ = olga.post(t, "/reviews", form); answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("an unknown filter: %s", answer.Status)
-	}
+	answer, _ = olga.post(t, "/reviews", form)
+	must.Hold(t, answer.StatusCode == http.StatusBadRequest, "an unknown filter: %s", answer.Status)
 
 	third := r.submission(t, sam, ids[2]).Verdict.Record // ben has it, by his form
 	page = shown(t, 200, `taken by <strong><bdi class="said" dir="auto">ben</bdi></strong>`, `value="safe_pass"`)(mia.get(t, "/reviews/"+third))
@@ -479,9 +472,8 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 	must.Equal(t, answer.StatusCode, http.StatusConflict)
 	for _, step := range []struct{ decision, then string }{{"give_back", "take"}, {"take", "give_back"}} {
 		answer, _ = ben.fill(t, "/reviews/"+third, "/reviews/"+third, url.Values{"decision": {step.decision}})
-		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/reviews/"+third {
-			t.Fatalf("%s: %s to %s", step.decision, answer.Status, answer.Header.Get("Location"))
-		}
+		must.Need(t, answer.StatusCode == http.StatusSeeOther && answer.Header.Get("Location") == "/reviews/"+third,
+			"%s: %s to %s", step.decision, answer.Status, answer.Header.Get("Location"))
 		shown(t, 200, `value="`+step.then+`"`)(ben.get(t, "/reviews/"+third))
 	}
 	act(mia, "", url.Values{"decision": {"safe_pass"}, "reason": {"right"}}, "Done: 3, not done: 0") // whoever has them

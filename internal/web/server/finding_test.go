@@ -49,13 +49,11 @@ func TestFindShowsWhatMayBeRead(t *testing.T) {
 	must.Need(t, answer.StatusCode == 201 && strings.Contains(text, secret), "%v %v", answer.Status, text)
 	for _, path := range []string{"/v1/search?text=" + url.QueryEscape(secret), "/v1/search?actor=another"} {
 		for role, want := range map[access.Role]int{access.Agent: 0, access.Submitter: 0, access.Auditor: 1, access.Reviewer: 1, access.Operator: 1} {
-			if list := found[api.HitList](t, h, path, h.tokens[role]); len(list.Hits) != want || list.Next != "" || list.Index.Behind != 0 {
-				t.Errorf("%s: %s finds %+v, want %d", path, role, list, want)
-			}
+			list := found[api.HitList](t, h, path, h.tokens[role])
+			must.Hold(t, len(list.Hits) == want && list.Next == "" && list.Index.Behind == 0, "%s: %s finds %+v, want %d", path, role, list, want)
 		}
-		if list := found[api.HitList](t, h, path, other); len(list.Hits) != 1 || list.Hits[0].Actor != "another" {
-			t.Errorf("%s: its own agent finds %+v", path, list)
-		}
+		list := found[api.HitList](t, h, path, other)
+		must.Hold(t, len(list.Hits) == 1 && list.Hits[0].Actor == "another", "%s: its own agent finds %+v", path, list)
 	}
 	stranger := h.token(t, "someone-else", access.Submitter)
 	for _, query := range []string{"", "?record=" + h.trial, "?text=parcel", "?agent=a", "?juror=jur", "?verdict=safe_pass", "?submitter=s"} {
@@ -116,9 +114,7 @@ func TestSearchByPage(t *testing.T) {
 		must.Hold(t, strings.Contains(page, `href="/access"`) == (role == access.Operator), "%s: the link to who may do what", role)
 		must.Hold(t, strings.Contains(page, `href="/reviews"`) == (role != access.Submitter), "%s: the link to the desk", role)
 		page = shown(t, 200, `id="found-title"`)(v.get(t, "/search?text=&said=&action=&record="+h.said.Payload.RecordID))
-		if strings.Contains(page, `href="/records/`+h.said.Payload.RecordID+`"`) != finds {
-			t.Errorf("%s finds %t, want %t", role, !finds, finds)
-		}
+		must.Hold(t, strings.Contains(page, `href="/records/`+h.said.Payload.RecordID+`"`) == finds, "%s finds %t, want %t", role, !finds, finds)
 	}
 	v := h.visit(t, "vera", access.Auditor)
 	answer, page := v.get(t, "/search?text=parcel&limit=1")
@@ -203,9 +199,8 @@ func TestConductOfAgent(t *testing.T) {
 		answer, text := send(t, http.DefaultClient, "GET", h.URL+path+query, "", ada...)
 		must.Hold(t, answer.StatusCode == want && (query != "?size=0" || text == ""), "%s: %s %s", query, answer.Status, text)
 	}
-	if answer, text := send(t, http.DefaultClient, "HEAD", h.URL+path, "", ada...); answer.StatusCode != 200 || text != "" {
-		t.Error(answer.Status, text)
-	}
+	answer, text = send(t, http.DefaultClient, "HEAD", h.URL+path, "", ada...)
+	must.Hold(t, answer.StatusCode == 200 && text == "", "%v %v", answer.Status, text)
 	answers(t, 404, http.DefaultClient, "GET", h.URL+"/v1/agents/nobody/conduct", "", ada...)
 }
 
@@ -378,9 +373,8 @@ func TestRecordingsLive(t *testing.T) {
 		const whole = `document.querySelectorAll("input[name=key]").forEach((k) => k.setAttribute("value", "")), document.title + document.getElementById("main").outerHTML`
 		grown := browsertest.Eval[string](b, whole)
 		b.Visit(r.URL + path)
-		if reloaded := browsertest.Eval[string](b, whole); grown != reloaded {
-			t.Errorf("%s (-after a reload +live)\n%s", path, cmp.Diff(strings.Split(reloaded, "\n"), strings.Split(grown, "\n")))
-		}
+		reloaded := browsertest.Eval[string](b, whole)
+		must.Equal(t, cmp.Diff(strings.Split(reloaded, "\n"), strings.Split(grown, "\n")), "", path, "(-after a reload +live)")
 	}
 	for _, problem := range b.Problems() {
 		t.Error(problem)
@@ -418,9 +412,8 @@ func TestErasedRecording(t *testing.T) {
 		must.Need(t, answer.StatusCode == 200, "%v %v", answer.Status, text)
 		return text
 	}
-	if text := show(); !strings.Contains(text, "my name is Quillon") || strings.Contains(text, "erased") {
-		t.Fatal("before the erasure:", text)
-	}
+	text := show()
+	must.Need(t, strings.Contains(text, "my name is Quillon") && !strings.Contains(text, "erased"), "before the erasure: %s", text)
 	if _, err := r.Installation.Apart.Erase(t.Context(), erasure.Order{RecordID: record.Payload.RecordID, Pointers: []string{"/request_body"}, Reason: "asked for", By: "tester"}); err != nil {
 		t.Fatal(err)
 	}

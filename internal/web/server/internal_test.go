@@ -121,16 +121,14 @@ func TestCrowdsOfStrangers(t *testing.T) {
 	now := time.Now()
 	l := newRateLimiter(Rate{PerSecond: 1, Burst: 2}, func() time.Time { return now })
 	for i := range maxStrangers {
-		if err := l.Allow(fmt.Sprint("address ", i), true); err != nil {
-			t.Fatal(i, err)
-		}
+		err := l.Allow(fmt.Sprint("address ", i), true)
+		must.Need(t, err == nil, "%v %v", i, err)
 	}
 	must.Want(t, l.Allow("one address more", true), api.ErrTooMany)
 	must.Want(t, l.Allow("a token", false), nil)
 	now = now.Add(2 * time.Second)
-	if err := l.Allow("one address more", true); err != nil || len(l.callers) != 1 {
-		t.Errorf("%v, %d are remembered", err, len(l.callers))
-	}
+	err := l.Allow("one address more", true)
+	must.Hold(t, err == nil && len(l.callers) == 1, "%v, %d are remembered", err, len(l.callers))
 	// Pauses between many requests do not help.
 	for range 5 {
 		_ = l.Allow("one address more", true)

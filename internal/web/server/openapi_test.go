@@ -82,9 +82,8 @@ func TestMediaAreAsDescribed(t *testing.T) {
 				name := strings.TrimPrefix(responses["default"].(map[string]any)["$ref"].(string), "#/components/responses/")
 				response = doc["components"].(map[string]any)["responses"].(map[string]any)[name].(map[string]any)
 			}
-			if _, there := response["content"].(map[string]any)[got]; !there && route.Kind != server.Static {
-				t.Errorf("%s: %s: %s is not described: %v", route.Name, answer.Status, got, response["content"])
-			}
+			_, there = response["content"].(map[string]any)[got]
+			must.Hold(t, there || route.Kind == server.Static, "%s: %s: %s is not described: %v", route.Name, answer.Status, got, response["content"])
 		}
 	}
 }
@@ -173,9 +172,8 @@ func TestWhatMayBeNull(t *testing.T) {
 		if value != nil {
 			continue
 		}
-		if options, _ := properties[name].(map[string]any)["anyOf"].([]any); len(options) != 2 || options[1].(map[string]any)["type"] != "null" {
-			t.Errorf("%s is null, and described as %v", name, properties[name])
-		}
+		options, _ := properties[name].(map[string]any)["anyOf"].([]any)
+		must.Hold(t, len(options) == 2 && options[1].(map[string]any)["type"] == "null", "%s is null, and described as %v", name, properties[name])
 		delete(submission, name)
 	}
 	_, there := submission["verdict"]
@@ -437,9 +435,8 @@ export const unknown: components["schemas"]["Position"] = "perhaps";
 	}
 	for _, c := range []*exec.Cmd{exec.CommandContext(t.Context(), generator, "openapi.json", "-o", "jurat.d.ts"),
 		exec.CommandContext(t.Context(), compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "use.ts", "jurat.d.ts")} {
-		if c.Dir = dir; c.Err != nil {
-			t.Fatal(c.Err)
-		}
+		c.Dir = dir
+		must.Do(t, c.Err)
 		out, err := c.CombinedOutput()
 		must.Need(t, err == nil, "%v: %v\n%s", c.Args, err, out)
 	}

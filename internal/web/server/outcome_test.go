@@ -48,9 +48,8 @@ func decideAgainst(t *testing.T) *decidedTrial {
 	d.file = d.asked(t, "/v1/submissions/"+d.trial+"/case", access.Auditor)
 	trusted := must.Get(d.Installation.Trust(t.Context()))(t)
 	var err error
-	if d.report, err = verify.File([]byte(d.file), verify.Options{Trust: trusted}); err != nil || d.report.Outcome != verify.Proved {
-		t.Fatalf("%v: %+v", err, d.report)
-	}
+	d.report, err = verify.File([]byte(d.file), verify.Options{Trust: trusted})
+	must.Need(t, err == nil && d.report.Outcome == verify.Proved, "%v: %+v", err, d.report)
 	return d
 }
 
@@ -354,9 +353,8 @@ func TestPublicIsNotDisclosed(t *testing.T) {
 		token, path string
 	}{"an agent's own record": {o.token(t, "owner", access.Agent), "/v1/chains/order-18"}, "a submitter's own trial": {o.tokens[access.Submitter], "/v1/submissions/" + o.trial + "/case"},
 		"a reviewer": {o.tokens[access.Reviewer], "/v1/records/" + o.alone.Payload.RecordID}, "an operator": {o.tokens[access.Operator], "/v1/chains/" + url.PathEscape(o.recorded)}} {
-		if status, text := o.read(t, c.path, bearer(c.token)); status != http.StatusOK || !strings.Contains(text, canary) {
-			t.Errorf("%s is not disclosed: %d", name, status)
-		}
+		status, text := o.read(t, c.path, bearer(c.token))
+		must.Hold(t, status == http.StatusOK && strings.Contains(text, canary), "%s is not disclosed: %d", name, status)
 	}
 }
 
@@ -389,14 +387,12 @@ func TestPublicIsNotTriedInClear(t *testing.T) {
 	for name, id := range begun {
 		o.await(t, sally, id, api.Over)
 		for _, header := range [][]string{bearer(sally), bearer(o.tokens[access.Auditor])} {
-			if _, text := o.read(t, "/v1/submissions/"+id+"/case", header); strings.Contains(text, canary) {
-				t.Errorf("%s: the record of the trial has the text in clear", name)
-			}
+			_, text := o.read(t, "/v1/submissions/"+id+"/case", header)
+			must.Hold(t, !strings.Contains(text, canary), "%s: the record of the trial has the text in clear", name)
 		}
 	}
 	whole := o.submit(t, o.tokens[access.Operator], fmt.Sprintf(`{"recorded":%q}`, o.recorded)).ID
 	o.await(t, o.tokens[access.Operator], whole, api.Over)
-	if _, text := o.read(t, "/v1/submissions/"+whole+"/case", bearer(o.tokens[access.Operator])); !strings.Contains(text, canary) {
-		t.Error("the operator's trial has not read the texts")
-	}
+	_, text = o.read(t, "/v1/submissions/"+whole+"/case", bearer(o.tokens[access.Operator]))
+	must.Hold(t, strings.Contains(text, canary), "the operator's trial has not read the texts")
 }

@@ -59,9 +59,8 @@ func (v *visitor) fill(t *testing.T, page, action string, form url.Values) (*htt
 
 func shows(t *testing.T, answer *http.Response, page string, status int, texts ...string) {
 	t.Helper()
-	if answer.StatusCode != status || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
-		t.Fatalf("%s, %s: %s", answer.Status, answer.Header.Get("Content-Type"), page)
-	}
+	must.Need(t, answer.StatusCode == status && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html"),
+		"%s, %s: %s", answer.Status, answer.Header.Get("Content-Type"), page)
 	must.Contain(t, page, texts...)
 }
 
@@ -96,9 +95,8 @@ func TestVisit(t *testing.T) {
 	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft)
 	shows(t, answer, page, 422, "a decision needs a reason")
 	draft.Set("reason", "The court knows better.\r\nIt does.")
-	if answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft); answer.StatusCode != http.StatusSeeOther {
-		t.Fatalf("%s: %s", answer.Status, page)
-	}
+	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft)
+	must.Need(t, answer.StatusCode == http.StatusSeeOther, "%s: %s", answer.Status, page)
 	r.decidedBy(t, id, "mia", evidence.ApprovedWithModifications, "The court knows better.\nIt does.", `{"position":"unsafe_fail"}`)
 	answer, page = sam.get(t, court)
 	shows(t, answer, page, 200, "unsafe, fails · decided by a person · the jury: safe, passes", "The court knows better.\nIt does.", "mia")
@@ -107,9 +105,8 @@ func TestVisit(t *testing.T) {
 	_, page = mia.get(t, "/reviews")
 	shows(t, answer, page, 200, "Recently decided", "decided by a person")
 
-	if answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, url.Values{"decision": {"safe_pass"}, "reason": {"On second thoughts."}}); answer.StatusCode != http.StatusSeeOther {
-		t.Fatalf("%s: %s", answer.Status, page)
-	}
+	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, url.Values{"decision": {"safe_pass"}, "reason": {"On second thoughts."}})
+	must.Need(t, answer.StatusCode == http.StatusSeeOther, "%s: %s", answer.Status, page)
 	r.decidedBy(t, id, "mia", evidence.Approved, "On second thoughts.", "")
 }
 
@@ -174,9 +171,8 @@ func TestDecidedOnce(t *testing.T) {
 	if answer, _ := mia.fill(t, review, review, form); answer.StatusCode != http.StatusUnprocessableEntity && answer.StatusCode != http.StatusConflict {
 		t.Errorf("another decision with the same form: %s", answer.Status)
 	}
-	if _, doc := mia.get(t, review); strings.Contains(doc, key[1]) {
-		t.Error("the next form has the same key")
-	}
+	_, doc = mia.get(t, review)
+	must.Hold(t, !strings.Contains(doc, key[1]), "the next form has the same key")
 }
 
 // TestUndelivered: where the agent's answer cannot be sealed after the decision, the person reads that the decision is.
@@ -217,15 +213,13 @@ func TestRecordAndChainPages(t *testing.T) {
 	path := "/records/" + h.said.Payload.RecordID
 	answer, page := ada.get(t, path)
 	shows(t, answer, page, 200, h.said.Digest.String(), "so you rely on this server", "jurat verify --trust FILE", "order-17")
-	if answer, _ := ada.get(t, "/records/"+h.said.Digest.String()); answer.Header.Get("Location") != path {
-		t.Errorf("%s to %s", answer.Status, answer.Header.Get("Location"))
-	}
+	answer, _ = ada.get(t, "/records/"+h.said.Digest.String())
+	must.Hold(t, answer.Header.Get("Location") == path, "%s to %s", answer.Status, answer.Header.Get("Location"))
 	_, doc := ada.get(t, path+"/bundle")
 	b := must.Get(evidence.ParseBundle([]byte(doc)))(t)
 	trust := must.Get(h.Installation.Trust(t.Context()))(t)
-	if report := verify.Bundle(b, verify.Options{Trust: trust}); report.Outcome != verify.Proved { // its chain is complete, so it is proved
-		t.Errorf("the case file of the record: %+v", report)
-	}
+	report := verify.Bundle(b, verify.Options{Trust: trust})
+	must.Hold(t, report.Outcome == verify.Proved, "the case file of the record: %+v", report) // its chain is complete, so it is proved
 	_, doc = ada.get(t, path+"/openssl")
 	archive, err := zip.NewReader(strings.NewReader(doc), int64(len(doc)))
 	must.Hold(t, err == nil && len(archive.File) == 6, "OpenSSL folder: %v", err)
@@ -319,13 +313,11 @@ func TestStaticFiles(t *testing.T) {
 		answer, content := v.get(t, file)
 		must.Hold(t, answer.StatusCode == 200 && len(content) != 0 && strings.Contains(answer.Header.Get("Cache-Control"), "immutable"),
 			"%s: %s", file, answer.Status)
-		if answer, _ := v.get(t, file, "If-None-Match", answer.Header.Get("ETag")); answer.StatusCode != http.StatusNotModified {
-			t.Errorf("%s asked for again: %s", file, answer.Status)
-		}
+		answer, _ = v.get(t, file, "If-None-Match", answer.Header.Get("ETag"))
+		must.Hold(t, answer.StatusCode == http.StatusNotModified, "%s asked for again: %s", file, answer.Status)
 	}
 	for _, no := range []string{"/static/jurat.css", "/static/..%2fpages.go", "/static/"} {
-		if answer, _ := v.get(t, no); answer.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s", no, answer.Status)
-		}
+		answer, _ := v.get(t, no)
+		must.Hold(t, answer.StatusCode == http.StatusNotFound, "%s: %s", no, answer.Status)
 	}
 }

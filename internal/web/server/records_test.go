@@ -105,9 +105,8 @@ func TestIdempotency(t *testing.T) {
 	first := post(t, r.URL+"/v1/records", action, header...)
 	size := r.size(t)
 	again := post(t, r.URL+"/v1/records", strings.ReplaceAll(action, ": ", ":"), header...)
-	if again.Payload.RecordID != first.Payload.RecordID || again.Digest != first.Digest || r.size(t) != size {
-		t.Errorf("sealed %s again as %s", first.Payload.RecordID, again.Payload.RecordID)
-	}
+	must.Hold(t, again.Payload.RecordID == first.Payload.RecordID && again.Digest == first.Digest && r.size(t) == size,
+		"sealed %s again as %s", first.Payload.RecordID, again.Payload.RecordID)
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, "A9", "A7", 1), header...))
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...))
 	other := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, "order 18")...)
@@ -119,9 +118,7 @@ func TestIdempotency(t *testing.T) {
 	// If the key is a UUIDv7, the record's id has its time.
 	key := "0199f4a2-3b4c-7d5e-8f60-718293a4b5c6"
 	timed := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, key)...)
-	if timed.Payload.RecordID[:13] != key[:13] || timed.Payload.RecordID == key {
-		t.Errorf("key %s, record %s", key, timed.Payload.RecordID)
-	}
+	must.Hold(t, timed.Payload.RecordID[:13] == key[:13] && timed.Payload.RecordID != key, "key %s, record %s", key, timed.Payload.RecordID)
 	// A record id that the actor gives has the same effect.
 	own := strings.Replace(action, "{", `{"record_id":"0199f4a2-3b4c-7d5e-8f60-718293a4b5c7",`, 1)
 	post(t, r.URL+"/v1/records", own, bearer(token)...)
@@ -170,17 +167,15 @@ func TestReview(t *testing.T) {
 	url := r.URL + "/v1/records/" + said.Payload.RecordID
 	body := `{"approval_status":"approved_with_modifications","modified_response":"Take the A7.","changes":"roadworks"}`
 	review := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...)
-	if p := review.Payload; p.ReviewerID != "mia" || len(p.Saw) != 1 || p.Saw[0] != said.Digest || p.ChainID != "order-17" {
-		t.Errorf("%+v", p)
-	}
+	p := review.Payload
+	must.Hold(t, p.ReviewerID == "mia" && len(p.Saw) == 1 && p.Saw[0] == said.Digest && p.ChainID == "order-17", "%+v", p)
 	again := post(t, url+"/reviews", body, append(mia, api.IdempotencyKey, "1")...)
 	must.Hold(t, again.Digest == review.Digest, "reviewed twice")
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", url+"/reviews", strings.Replace(body, "A7", "A3", 1), append(mia, api.IdempotencyKey, "1")...))
 
 	delivery := post(t, url+"/deliveries", fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID), append(mia, api.IdempotencyKey, "2")...)
-	if p := delivery.Payload; string(p.Response) != `"Take the A7."` || p.AgentID != "logistics-agent-v1" || len(p.Saw) != 2 {
-		t.Errorf("%+v", p)
-	}
+	p = delivery.Payload
+	must.Hold(t, string(p.Response) == `"Take the A7."` && p.AgentID == "logistics-agent-v1" && len(p.Saw) == 2, "%+v", p)
 	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", mia...)
 	bundle, err := evidence.ParseBundle([]byte(doc))
 	must.Need(t, err == nil, "%v %v", answer.Status, err)
@@ -269,9 +264,8 @@ func TestConditionalReading(t *testing.T) {
 	tag := answer.Header.Get("ETag")
 	answer, body := send(t, http.DefaultClient, "GET", url, "", append(token, "If-None-Match", `"x", W/`+tag)...)
 	must.Hold(t, answer.StatusCode == http.StatusNotModified && body == "" && tag != "", "%s %q", answer.Status, body)
-	if answer, body := send(t, http.DefaultClient, "HEAD", url, "", token...); answer.StatusCode != 200 || body != "" || answer.Header.Get("ETag") != tag {
-		t.Errorf("%s %q", answer.Status, body)
-	}
+	answer, body = send(t, http.DefaultClient, "HEAD", url, "", token...)
+	must.Hold(t, answer.StatusCode == 200 && body == "" && answer.Header.Get("ETag") == tag, "%s %q", answer.Status, body)
 }
 
 // TestPublicChains: strangers can read public chains and nothing else, without values that are sealed apart.
@@ -340,9 +334,8 @@ func TestListing(t *testing.T) {
 	auditor := bearer(r.token(t, "ada", access.Auditor))
 	for _, limit := range []int{1, 2, 500} {
 		must.Equal(t, count(limit, one), 3, limit)
-		if n := count(limit, auditor); int64(n) != r.size(t) {
-			t.Errorf("limit %d: an auditor sees %d of %d records", limit, n, r.size(t))
-		}
+		n := count(limit, auditor)
+		must.Hold(t, int64(n) == r.size(t), "limit %d: an auditor sees %d of %d records", limit, n, r.size(t))
 	}
 	for _, query := range []string{"limit=0", "limit=501", "limit=x", "after=x", "after=-1"} {
 		problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", r.URL+"/v1/records?"+query, "", auditor...))
@@ -442,9 +435,7 @@ func TestProvable(t *testing.T) {
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
 	payload := strings.Replace(action, "{", `{"metadata":{"amount":12.5},`, 1)
 	first := post(t, r.URL+"/v1/records", payload, token...)
-	if len(first.Payload.Provable) != 1 || first.Payload.Provable[0].Kind != "decimal:2" {
-		t.Errorf("provable: %v", first.Payload.Provable)
-	}
+	must.Hold(t, len(first.Payload.Provable) == 1 && first.Payload.Provable[0].Kind == "decimal:2", "provable: %v", first.Payload.Provable)
 	again := post(t, r.URL+"/v1/records", payload, token...)
 	must.Hold(t, again.Digest == first.Digest, "sealed twice")
 	size := must.Get(r.Installation.Ledger.Size(t.Context()))(t)
@@ -469,12 +460,10 @@ func TestSealedApart(t *testing.T) {
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...))
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
-		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, ""); strings.Contains(doc, "best route") || !strings.Contains(doc, "hmac-sha256:") {
-			t.Errorf("a stranger reads a text that is sealed apart: %s", doc)
-		}
-		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", token[:2]...); !strings.Contains(doc, "best route") {
-			t.Errorf("the agent cannot read %s", doc)
-		}
+		_, doc := send(t, http.DefaultClient, "GET", r.URL+path, "")
+		must.Hold(t, !strings.Contains(doc, "best route") && strings.Contains(doc, "hmac-sha256:"), "a stranger reads a text that is sealed apart: %s", doc)
+		_, doc = send(t, http.DefaultClient, "GET", r.URL+path, "", token[:2]...)
+		must.Hold(t, strings.Contains(doc, "best route"), "the agent cannot read %s", doc)
 	}
 }
 
@@ -523,9 +512,8 @@ func TestRecordPageWithholds(t *testing.T) {
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-18"}, true, "its owner agrees", "otto"))
 	path := "/records/" + said.Payload.RecordID
 	commitment := strings.Trim(string(said.Payload.Response), `"`)
-	if !strings.HasPrefix(commitment, "hmac-sha256:") || said.Payload.ActionType != evidence.ModelOutput {
-		t.Fatalf("%s: %s", said.Payload.ActionType, commitment)
-	}
+	must.Need(t, strings.HasPrefix(commitment, "hmac-sha256:") && said.Payload.ActionType == evidence.ModelOutput,
+		"%s: %s", said.Payload.ActionType, commitment)
 	stranger := &visitor{r, browser(t)}
 	page := shown(t, 200, commitment, "Sealed apart, and not disclosed here", "Plan the best route.")(stranger.get(t, path))
 	_, bundle := stranger.get(t, path+"/bundle")
@@ -593,9 +581,7 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 			doc := problem(t, want)(send(t, http.DefaultClient, "POST", url, body, header...))
 			answers[i] = doc
 		}
-		if answers[0] != answers[1] {
-			t.Errorf("%s: a true statement is refused with %s, a false one with %s", what, answers[0], answers[1])
-		}
+		must.Hold(t, answers[0] == answers[1], "%s: a true statement is refused with %s, a false one with %s", what, answers[0], answers[1])
 	}
 	ranges := [2]string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5}`}
 	refused("another agent", at(0), api.ErrForbidden, ranges, tokens[1]...)

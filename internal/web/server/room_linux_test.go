@@ -160,12 +160,8 @@ func TestReadOnlyDisk(t *testing.T) {
 			for _, err := range []error{i.Ledger.ReadOnly(), i.Ledger.CanAppend(t.Context())} {
 				must.Hold(t, errors.Is(err, ledger.ErrReadOnly) && strings.Contains(err.Error(), dir), "%s: what it takes: %v", what, err)
 			}
-			if err := grant(i); !errors.Is(err, ledger.ErrReadOnly) {
-				t.Errorf("%s: granting: %v", what, err)
-			}
-			if err := i.Close(); err != nil {
-				t.Errorf("%s: closing: %v", what, err)
-			}
+			must.Want(t, grant(i), ledger.ErrReadOnly, what, "granting")
+			must.Want(t, i.Close(), nil, what, "closing")
 			damages, size, err := installation.Fsck(t.Context(), c, nil)
 			must.Hold(t, err == nil && len(damages) <= 0 && size != 0, "%s: examining %d records: %v, %v", what, size, damages, err)
 		}
@@ -282,9 +278,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	for what := range seen {
 		must.Hold(t, !strings.HasSuffix(what, " 0") && !strings.HasSuffix(what, " 500"), "unexpected answer: %s", what)
 	}
-	if most := highest(t, child.Process.Pid); most > hardLimit {
-		t.Errorf("the server used %d MiB of memory, want at most about %d", most>>20, memoryForTest>>20)
-	}
+	most := highest(t, child.Process.Pid)
+	must.Hold(t, most <= hardLimit, "the server used %d MiB of memory, want at most about %d", most>>20, memoryForTest>>20)
 	// Afterwards each request is answered, one after the other.
 	clear(seen)
 	ask("chain", "GET", "/v1/chains/long", agent, "", 0)

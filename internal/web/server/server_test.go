@@ -136,9 +136,8 @@ func TestSignInByLink(t *testing.T) {
 	link := r.link(t, "mia", access.Auditor)
 	// Opening the link does not use it up.
 	for range 2 {
-		if answer, page := send(t, b, "GET", r.URL+link, ""); answer.StatusCode != 200 || !strings.Contains(page, "<form") {
-			t.Fatal(answer.Status, page)
-		}
+		answer, page := send(t, b, "GET", r.URL+link, "")
+		must.Need(t, answer.StatusCode == 200 && strings.Contains(page, "<form"), "%v %v", answer.Status, page)
 	}
 	u := must.Get(url.Parse(link))(t)
 	form := url.Values{"link": {u.Query().Get("link")}, "next": {"/v1/trust"}}.Encode()
@@ -230,9 +229,8 @@ func TestProbesAreNotLimited(t *testing.T) {
 	}
 	send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
 	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
-	if answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" {
-		t.Errorf("%s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"), body)
-	}
+	must.Hold(t, answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get("Retry-After") != "",
+		"%s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"), body)
 	r.ready(t, http.StatusOK)
 	must.Do(t, r.Installation.Ledger.Close())
 	r.ready(t, http.StatusServiceUnavailable)
@@ -247,14 +245,10 @@ func TestReadyWhileTheLogIsHeld(t *testing.T) {
 	other := must.Get(sql.Open("sqlite", dir+"/jurat.db"))(t)
 	defer other.Close()
 	held := must.Get(other.Conn(t.Context()))(t)
-	if _, err := held.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(held.ExecContext(t.Context(), `BEGIN IMMEDIATE`))(t)
 	r.ready(t, http.StatusServiceUnavailable)
 	answers(t, http.StatusOK, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
-	if _, err := held.ExecContext(t.Context(), `ROLLBACK`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(held.ExecContext(t.Context(), `ROLLBACK`))(t)
 	r.ready(t, http.StatusOK)
 }
 
@@ -455,9 +449,7 @@ func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 			if shared++; answer.StatusCode != http.StatusOK || route.Method() != "GET" || route.Who.Strangers == server.Nothing {
 				t.Errorf("%s is shared, and a stranger gets %s", route.Name, answer.Status)
 			}
-			if !slices.Contains(answer.Header.Values("Vary"), "Origin") {
-				t.Errorf("%s: Vary %q", route.Name, answer.Header.Values("Vary"))
-			}
+			must.Hold(t, slices.Contains(answer.Header.Values("Vary"), "Origin"), "%s: Vary %q", route.Name, answer.Header.Values("Vary"))
 			own := h.ask(t, browser(t), route)
 			must.Hold(t, !mayRead(own) && slices.Contains(own.Header.Values("Vary"), "Origin"), "%s without Origin: %v", route.Name, own.Header)
 		}

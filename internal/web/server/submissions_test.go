@@ -129,9 +129,8 @@ func TestOutcome(t *testing.T) {
 	sam, mia := r.token(t, "sam", access.Submitter), r.token(t, "mia", access.Reviewer)
 	id := r.tried(t, sam)
 	before := r.submission(t, sam, id)
-	if o := before.Outcome; o == nil || o.Position != jury.NeedsReview || o.By != jury.ByJury || !o.Open || o.Decision != nil {
-		t.Fatalf("%+v", o)
-	}
+	o := before.Outcome
+	must.Need(t, o != nil && o.Position == jury.NeedsReview && o.By == jury.ByJury && o.Open && o.Decision == nil, "%+v", o)
 	url := r.URL + "/v1/records/" + before.Verdict.Record + "/reviews"
 	whole := strings.ReplaceAll(fmt.Sprintf(`{"method":"final_judge","model":"m","position":"unsafe_fail","score":%d}`, before.Verdict.Score), "\n", "")
 	for _, refused := range []string{
@@ -214,10 +213,8 @@ func TestSubmittedRecords(t *testing.T) {
 	by := r.await(t, both, r.submit(t, both, `{"chainId":"order-17"}`).ID, api.Over)
 	_, bundle := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...)
 	as := r.await(t, both, r.submit(t, both, `{"records":`+bundle+`}`).ID, api.Over)
-	if by.Agent != "logistics-agent-v1" || as.Agent != by.Agent || // the actor of the records, as there is no card
-		by.Verdict == nil || as.Verdict == nil {
-		t.Errorf("%+v, %+v", by, as)
-	}
+	must.Hold(t, by.Agent == "logistics-agent-v1" && as.Agent == by.Agent && by.Verdict != nil && as.Verdict != nil,
+		"%+v, %+v", by, as) // the actor of the records, as there is no card
 	// The same bundle in another spelling is accepted, too.
 	var decoded any
 	must.Do(t, json.Unmarshal([]byte(bundle), &decoded))
@@ -261,9 +258,7 @@ func TestRefusedSubmissions(t *testing.T) {
 		var p api.Problem
 		must.Hold(t, json.Unmarshal([]byte(doc), &p) == nil && p.Field == want.field, "%.60s: %+v", body, p)
 	}
-	if now, err := r.Installation.Ledger.Size(t.Context()); err != nil || now != size {
-		t.Errorf("%v, %d records instead of %d", err, now, size)
-	}
+	must.Give(r.Installation.Ledger.Size(t.Context()))(t, size, "records")
 	first := r.submit(t, token, parcelCase)
 	r.await(t, token, first.ID, api.UnderWay)
 	s := r.submit(t, token, parcelCase)
@@ -294,13 +289,11 @@ func TestSubmittedTwiceMeanwhile(t *testing.T) {
 	token := r.token(t, "sam", access.Submitter)
 	first := r.submit(t, token, parcelCase, api.IdempotencyKey, "one")
 	r.await(t, token, first.ID, api.UnderWay)
-	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "one"); again.ID != first.ID || again.State != api.UnderWay {
-		t.Errorf("under way: %+v", again)
-	}
+	again := r.submit(t, token, parcelCase, api.IdempotencyKey, "one")
+	must.Hold(t, again.ID == first.ID && again.State == api.UnderWay, "under way: %+v", again)
 	second := r.submit(t, token, parcelCase, api.IdempotencyKey, "two")
-	if again := r.submit(t, token, parcelCase, api.IdempotencyKey, "two"); again.ID != second.ID || again.State != api.Queued {
-		t.Errorf("waiting: %+v", again)
-	}
+	again = r.submit(t, token, parcelCase, api.IdempotencyKey, "two")
+	must.Hold(t, again.ID == second.ID && again.State == api.Queued, "waiting: %+v", again)
 	problem(t, api.ErrUnavailable)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, append(bearer(token), api.IdempotencyKey, "three")...))
 }
 
@@ -349,15 +342,12 @@ func TestListOfSubmissions(t *testing.T) {
 			}
 		}
 	}
-	if got := list(ada); !slices.Equal(got, all) {
-		t.Errorf("%v, want %v", got, all)
-	}
-	if got := list(sim); !slices.Equal(got, []string{all[1], all[3]}) {
-		t.Errorf("%v", got)
-	}
-	if got := list(r.token(t, "logistics-agent-v1", access.Agent)); len(got) > 0 {
-		t.Errorf("%v", got)
-	}
+	got := list(ada)
+	must.Hold(t, slices.Equal(got, all), "%v, want %v", got, all)
+	got = list(sim)
+	must.Hold(t, slices.Equal(got, []string{all[1], all[3]}), "%v", got)
+	got = list(r.token(t, "logistics-agent-v1", access.Agent))
+	must.Hold(t, len(got) == 0, "%v", got)
 	for _, q := range []string{"limit=0", "limit=x", "after=none"} {
 		problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions?"+q, "", bearer(ada)...))
 	}
@@ -407,9 +397,8 @@ func TestSocket(t *testing.T) {
 	}
 	for _, origin := range []string{"https://elsewhere.example", "null", "http://127.0.0.1", "https://jurat.example.org"} {
 		for _, id := range []string{id, "trial-none"} { // another site does not learn whether there is such a trial
-			if _, answer, err := r.dial(t, token, id, 0, origin); err == nil || answer.StatusCode != http.StatusForbidden {
-				t.Errorf("%s from %q: %v", id, origin, err)
-			}
+			_, answer, err := r.dial(t, token, id, 0, origin)
+			must.Hold(t, err != nil && answer.StatusCode == http.StatusForbidden, "%s from %q: %v", id, origin, err)
 		}
 	}
 	for path, want := range map[string]error{"/judge?after=16": api.ErrMalformed, "/judge?after=-1": api.ErrMalformed, "/judge?after=x": api.ErrMalformed,
@@ -437,9 +426,8 @@ func TestRestart(t *testing.T) {
 	c, _, err := r.dial(t, token, id, 0, "")
 	must.Do(t, err)
 	for range 2 { // until the trial has begun
-		if _, _, err := c.Read(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := c.Read(t.Context())
+		must.Do(t, err)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.stop() }()
@@ -448,9 +436,8 @@ func TestRestart(t *testing.T) {
 	must.Do(t, <-stopped)
 	must.Do(t, r.Installation.Close())
 	next := startIn(t, dir, withJury(t))
-	if c, _, err = next.dial(t, token, id, 6, ""); err != nil {
-		t.Fatal(err)
-	}
+	c, _, err = next.dial(t, token, id, 6, "")
+	must.Do(t, err)
 	heard, ended = seqs(t, c)
 	must.Hold(t, len(heard) == 9 && heard[0] == 7 && websocket.CloseStatus(ended) == websocket.StatusNormalClosure, "then %v, %v", heard, ended)
 	next.await(t, token, waits, api.Over)
@@ -492,9 +479,7 @@ func TestWatchingEnds(t *testing.T) {
 	barred(auditor)
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, false, "a test", "tester"))
 	barred(public)
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		t.Errorf("events of a stranger ended with %v", err)
-	}
+	must.Fail(t, nil, "events of a stranger ended with")(io.Copy(io.Discard, answer.Body))
 	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(sam), "left", "tester"))
 	barred(submitter)
 }
@@ -531,14 +516,12 @@ func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	must.Do(t, r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}))
 	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
 	both := r.token(t, "sam", access.Submitter, access.Auditor)
-	if _, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...); !strings.Contains(doc, "best route") {
-		t.Fatal(doc)
-	}
+	_, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...)
+	must.Need(t, strings.Contains(doc, "best route"), "%v", doc)
 	s := r.await(t, both, r.submit(t, both, `{"chainId":"order-17"}`).ID, api.Over)
 	for _, path := range []string{"/v1/submissions/" + s.ID + "/case", "/v1/submissions/" + s.ID + "/events"} {
-		if answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(both)...); answer.StatusCode != 200 || strings.Contains(doc, "best route") {
-			t.Errorf("%s: %s: %.2000s", path, answer.Status, doc)
-		}
+		answer, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(both)...)
+		must.Hold(t, answer.StatusCode == 200 && !strings.Contains(doc, "best route"), "%s: %s: %.2000s", path, answer.Status, doc)
 	}
 }
 
@@ -565,19 +548,16 @@ func TestCancel(t *testing.T) {
 	if answer, doc := cancel(operator, second.ID, `{"reason":"a mistake"}`); answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%s: %s", answer.Status, doc)
 	}
-	if s := r.submission(t, token, second.ID); s.State != api.Cancelled || s.Reason != "a mistake" || s.CancelledBy != "olga" || s.Acts != 1 {
-		t.Errorf("%+v", s)
-	}
+	s := r.submission(t, token, second.ID)
+	must.Hold(t, s.State == api.Cancelled && s.Reason == "a mistake" && s.CancelledBy == "olga" && s.Acts == 1, "%+v", s)
 	answer, doc := cancel(operator, second.ID, `{"reason":"a mistake"}`)
 	problem(t, api.ErrConflict)(answer, doc)
 	r.await(t, token, first.ID, api.UnderWay)
-	if answer, doc := cancel(token, first.ID, `{"reason":"enough"}`); answer.StatusCode != http.StatusAccepted {
-		t.Fatalf("%s: %s", answer.Status, doc)
-	}
+	answer, doc = cancel(token, first.ID, `{"reason":"enough"}`)
+	must.Need(t, answer.StatusCode == http.StatusAccepted, "%s: %s", answer.Status, doc)
 	close(answering)
-	if s := r.await(t, token, first.ID, api.Cancelled); s.CancelledBy != "sam" || s.Verdict != nil {
-		t.Errorf("%+v", s)
-	}
+	s = r.await(t, token, first.ID, api.Cancelled)
+	must.Hold(t, s.CancelledBy == "sam" && s.Verdict == nil, "%+v", s)
 	for _, id := range []string{second.ID, first.ID} {
 		answers(t, http.StatusAccepted, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...)
 		must.Equal(t, r.await(t, token, id, api.Over).CancelledBy, "")

@@ -124,15 +124,13 @@ func TestTilesShowOnlyWhatIsSigned(t *testing.T) {
 	}
 	r.head(t)
 	for _, level := range []string{"0", "entries"} {
-		if got := ask(fmt.Sprintf("%s/000.p/%d", level, signed+1)); got.StatusCode != http.StatusOK {
-			t.Errorf("%s: what is signed by now: %s", level, got.Status)
-		}
+		got := ask(fmt.Sprintf("%s/000.p/%d", level, signed+1))
+		must.Hold(t, got.StatusCode == http.StatusOK, "%s: what is signed by now: %s", level, got.Status)
 	}
 	for _, path := range []string{"0/000", "1/000.p/1", "0/001.p/1", "0/000.p/0", "0/000.p/256", "0/000.p/01", "7/000.p/1", "8/000.p/1", "63/000.p/1", "64/000.p/1", "-1/000.p/1",
 		"0/x036/x028/x797/x018/x963/967", "0/0", "entries/000", "entries/x000/000.p/1", "data/000.p/1", "0/%2e%2e/000.p/1"} {
-		if got := ask(path); got.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s", path, got.Status)
-		}
+		got := ask(path)
+		must.Hold(t, got.StatusCode == http.StatusNotFound, "%s: %s", path, got.Status)
 	}
 }
 
@@ -219,30 +217,26 @@ func TestRecordsWithoutAChain(t *testing.T) {
 	person := r.visit(t, "ben", access.Auditor)
 	for _, id := range all {
 		for _, path := range []string{"/records/" + id + "/bundle", "/v1/chains/" + id} {
-			if got := r.recordsAt(t, path, reviewer); !slices.Equal(got, all) {
-				t.Errorf("%s: a reviewer gets %v, want %v", path, got, all)
-			}
+			got := r.recordsAt(t, path, reviewer)
+			must.Hold(t, slices.Equal(got, all), "%s: a reviewer gets %v, want %v", path, got, all)
 			if !slices.Contains(own, id) {
 				continue
 			}
-			if got := r.recordsAt(t, path, agent); !slices.Equal(got, own) {
-				t.Errorf("%s: the agent gets %v, want %v", path, got, own)
-			}
+			got = r.recordsAt(t, path, agent)
+			must.Hold(t, slices.Equal(got, own), "%s: the agent gets %v, want %v", path, got, own)
 		}
 		shown(t, http.StatusOK, `href="/chains/`+id+`"`)(person.get(t, "/records/"+id))
 		shown(t, http.StatusOK, all...)(person.get(t, "/chains/"+id))
 		problem(t, api.ErrSignIn)(send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/"+id, ""))
 	}
-	if got := r.recordsAt(t, "/v1/chains/"+foreign.Payload.RecordID, other); !slices.Equal(got, ids(foreign, decided)) {
-		t.Errorf("another agent gets %v", got)
-	}
+	got := r.recordsAt(t, "/v1/chains/"+foreign.Payload.RecordID, other)
+	must.Hold(t, slices.Equal(got, ids(foreign, decided)), "another agent gets %v", got)
 	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/"+said.Payload.RecordID, "", bearer(other)...))
 
 	// A stranger gets the public record, but not the records that belong to it.
 	must.Do(t, r.Access().Publish(t.Context(), access.What{Record: said.Payload.RecordID}, true, "it is asked for", "w"))
-	if got := r.recordsAt(t, "/records/"+said.Payload.RecordID+"/bundle", ""); !slices.Equal(got, ids(said)) {
-		t.Errorf("a stranger gets %v", got)
-	}
+	got = r.recordsAt(t, "/records/"+said.Payload.RecordID+"/bundle", "")
+	must.Hold(t, slices.Equal(got, ids(said)), "a stranger gets %v", got)
 }
 
 // TestLinkedToAChain: records linked to a record of a chain come with the chain. A chain that the reader may read only
@@ -256,13 +250,11 @@ func TestLinkedToAChain(t *testing.T) {
 	after := post(t, r.URL+"/v1/records", asks("a", "after", `,"saw":["`+one.Digest.String()+`"]`), bearer(agent)...)
 	all := []string{one.Payload.RecordID, two.Payload.RecordID, after.Payload.RecordID}
 	for _, path := range []string{"/v1/chains/order", "/v1/chains/" + all[0], "/records/" + all[1] + "/bundle", "/records/" + all[2] + "/bundle"} {
-		if got := r.recordsAt(t, path, auditor); !slices.Equal(got, all) {
-			t.Errorf("%s: %v, want %v", path, got, all)
-		}
+		got := r.recordsAt(t, path, auditor)
+		must.Hold(t, slices.Equal(got, all), "%s: %v, want %v", path, got, all)
 	}
-	if got := r.recordsAt(t, "/records/"+all[2]+"/bundle", agent); !slices.Equal(got, all[2:]) {
-		t.Errorf("of a chain that is only partly its own, the agent gets %v", got)
-	}
+	got := r.recordsAt(t, "/records/"+all[2]+"/bundle", agent)
+	must.Hold(t, slices.Equal(got, all[2:]), "of a chain that is only partly its own, the agent gets %v", got)
 }
 
 // TestListsReadNoPayloads: lists need only what is stored beside the payloads, so they are complete even if payloads

@@ -57,27 +57,23 @@ func TestLongResultsAreFetchedWhenOpened(t *testing.T) {
 	court := r.URL + "/submissions/" + id
 	b.Visit(court)
 	whole := len(strings.Split(longTalk(4), "needle")[0]) // longer than what a page carries of it
-	if shown := browsertest.Eval[int](b, fmt.Sprintf(shownOfResult, 3)); shown > 1000 {
-		t.Fatalf("at first the page carries %d characters of a result", shown)
-	}
+	shown := browsertest.Eval[int](b, fmt.Sprintf(shownOfResult, 3))
+	must.Need(t, shown <= 1000, "at first the page carries %d characters of a result", shown)
 	b.Click("#message-3 .rest a")
 	b.Wait(fmt.Sprintf(shownOfResult, 3) + " > 8000")
-	if got, at := b.Text("#message-3 div.said"), browsertest.Eval[string](b, "location.href"); !strings.Contains(got, "needle 0.") || at != court || len(got) < whole/2 {
-		t.Errorf("opened, it has %d characters, at %s", len(got), at)
-	}
+	got, at := b.Text("#message-3 div.said"), browsertest.Eval[string](b, "location.href")
+	must.Hold(t, strings.Contains(got, "needle 0.") && at == court && len(got) >= whole/2, "opened, it has %d characters, at %s", len(got), at)
 	if !browsertest.Eval[bool](b, `document.activeElement === document.querySelector("#message-3 div.said") && document.querySelector("#message-3 .cut > .rest") === null`) {
 		t.Error("what was fetched has no focus, or is still called a beginning")
 	}
 	browsertest.Eval[bool](b, `fetch(location.href).then(r => r.text()).then(text => { update(document.getElementById("main"), new DOMParser().parseFromString(text, "text/html").getElementById("main")); return true })`)
-	if shown := browsertest.Eval[int](b, fmt.Sprintf(shownOfResult, 3)); shown < 8000 {
-		t.Errorf("after an update the page has %d characters of what was opened", shown)
-	}
+	shown = browsertest.Eval[int](b, fmt.Sprintf(shownOfResult, 3))
+	must.Hold(t, shown >= 8000, "after an update the page has %d characters of what was opened", shown)
 	b.Type("#find", "NEEDLE 7")
 	b.Click(`.find [data-go="found"]`)
 	b.Wait(`document.querySelector(".message.here") !== null`)
-	if got := browsertest.Eval[string](b, `document.querySelector(".message.here").id + " " + document.querySelector(".find [role=status]").textContent`); got != "message-31 1 / 1" {
-		t.Errorf("found %q", got)
-	}
+	got = browsertest.Eval[string](b, `document.querySelector(".message.here").id + " " + document.querySelector(".find [role=status]").textContent`)
+	must.Hold(t, got == "message-31 1 / 1", "found %q", got)
 	b.Wait(fmt.Sprintf(shownOfResult, 31) + " > 8000")
 	b.Screenshot("long-found")
 	b.Visit("about:blank")
@@ -111,9 +107,8 @@ func TestLongResultsWithoutScripts(t *testing.T) {
 	}
 	other := r.visit(t, "another", access.Submitter)
 	for _, path := range []string{"/messages/3", "/messages?find=needle"} {
-		if answer, page := other.get(t, "/submissions/"+id+path); answer.StatusCode != http.StatusForbidden || strings.Contains(page, "needle 0") {
-			t.Errorf("another submitter gets %s: %s", path, answer.Status)
-		}
+		answer, page := other.get(t, "/submissions/"+id+path)
+		must.Hold(t, answer.StatusCode == http.StatusForbidden && !strings.Contains(page, "needle 0"), "another submitter gets %s: %s", path, answer.Status)
 	}
 	_, list := send(t, http.DefaultClient, "GET", r.URL+"/v1/search?action=submission&chain="+id, "", bearer(r.token(t, "vera", access.Auditor))...)
 	first := regexp.MustCompile(`"record": ?"([^"]*)"`).FindStringSubmatch(list)
@@ -124,9 +119,8 @@ func TestLongResultsWithoutScripts(t *testing.T) {
 	shown(t, 200, "needle 9.")(v.get(t, submission+"/member?name=response"))
 	answer, page := v.get(t, submission+"/member?name=nothing", "Accept", "text/html")
 	shows(t, answer, page, 404, "no member of this name")
-	if answer, page := other.get(t, submission+"/member?name=response"); answer.StatusCode != http.StatusForbidden || strings.Contains(page, "needle") {
-		t.Errorf("another submitter gets the record: %s", answer.Status)
-	}
+	answer, page = other.get(t, submission+"/member?name=response")
+	must.Hold(t, answer.StatusCode == http.StatusForbidden && !strings.Contains(page, "needle"), "another submitter gets the record: %s", answer.Status)
 }
 
 // TestLongConversation opens a conversation of 500 messages with long results. Its page takes less than 100 kB on the wire. The test logs how
@@ -169,9 +163,8 @@ func TestAccessOverTheAPI(t *testing.T) {
 	list := func(query string) (list api.AccessList) {
 		t.Helper()
 		answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/access"+query, "", otto...)
-		if err := json.Unmarshal([]byte(body), &list); err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatal(answer.Status, body, err)
-		}
+		err := json.Unmarshal([]byte(body), &list)
+		must.Need(t, err == nil && answer.StatusCode == http.StatusOK, "%v %v %v", answer.Status, body, err)
 		return list
 	}
 	id := access.IDOf(h.tokens[access.Auditor])
@@ -189,9 +182,8 @@ func TestAccessOverTheAPI(t *testing.T) {
 		t.Fatal(answer.Status, text, err)
 	}
 	problem(t, api.ErrRevoked)(send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(h.tokens[access.Auditor])...))
-	if l := list(""); has(l, api.GrantGood) || has(l, api.GrantRevoked) || !has(list("?ended=1"), api.GrantRevoked) {
-		t.Errorf("after the end: %+v", l)
-	}
+	l := list("")
+	must.Hold(t, !has(l, api.GrantGood) && !has(l, api.GrantRevoked) && has(list("?ended=1"), api.GrantRevoked), "after the end: %+v", l)
 	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.AccessChain))(t)
 	last, err := operator.ReadAccessEvent(&records[len(records)-1].Payload)
 	must.Hold(t, err == nil && last.Event == operator.AccessRevoked && last.Token == id && last.By == "otto" && last.Reason == "left the team",
