@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func (l watchedLog) rewrite(t *testing.T, statements ...string) {
 	t.Helper()
 	db := must.Get(sql.Open("sqlite", filepath.Join(string(l), "jurat.db")))(t)
 	defer db.Close()
-	for _, trigger := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
+	for _, trigger := range []string{"records_stay", "records_keep", "timestamps_stay", "timestamps_keep", "tags_stay", "tags_keep"} {
 		statements = append([]string{"DROP TRIGGER " + trigger}, statements...)
 	}
 	for _, statement := range statements {
@@ -98,14 +99,17 @@ func (l watchedLog) hashes(t *testing.T) (hashes []tlog.Hash, size int64) {
 	t.Helper()
 	db := must.Get(sql.Open("sqlite", filepath.Join(string(l), "jurat.db")))(t)
 	defer db.Close()
-	rows := must.Get(db.QueryContext(t.Context(), `SELECT hash FROM hashes ORDER BY idx`))(t)
+	rows := must.Get(db.QueryContext(t.Context(), `SELECT hashes FROM tags ORDER BY idx`))(t)
 	defer rows.Close()
 	for rows.Next() {
-		var hash []byte
-		must.Do(t, rows.Scan(&hash))
-		hashes = append(hashes, tlog.Hash(hash))
+		var of []byte
+		must.Do(t, rows.Scan(&of))
+		for hash := range slices.Chunk(of, tlog.HashSize) {
+			hashes = append(hashes, tlog.Hash(hash))
+		}
+		size++
 	}
-	must.Do(t, errors.Join(rows.Err(), db.QueryRowContext(t.Context(), `SELECT size FROM head`).Scan(&size)))
+	must.Do(t, rows.Err())
 	return hashes, size
 }
 
@@ -130,7 +134,7 @@ func (l watchedLog) forgeRecord(t *testing.T, index int64) {
 	for level, n := 0, index; ; level, n = level+1, n/2 {
 		at := tlog.StoredHashIndex(level, n)
 		hashes[at] = leaf
-		statements = append(statements, fmt.Sprintf("UPDATE hashes SET hash = %s WHERE idx = %d", blob(leaf[:]), at))
+		statements = append(statements, storetest.SetHash(level, n, leaf[:]))
 		if (n/2+1)<<(level+1) > size {
 			break
 		}
@@ -138,7 +142,8 @@ func (l watchedLog) forgeRecord(t *testing.T, index int64) {
 	}
 	root := must.Get(tlog.TreeHash(size, reader(hashes)))(t)
 	signed := l.sign(t, size, root)
-	l.rewrite(t, append(statements, fmt.Sprintf("UPDATE head SET root = %s, checkpoint = CAST(%s AS TEXT)", blob(root[:]), blob([]byte(signed))))...)
+	l.rewrite(t, append(statements, fmt.Sprintf("UPDATE tags SET root = %s WHERE idx = %d", blob(root[:]), size-1),
+		fmt.Sprintf("UPDATE head SET checkpoint = CAST(%s AS TEXT)", blob([]byte(signed))))...)
 	must.Do(t, os.WriteFile(filepath.Join(string(l), "checkpoint"), []byte(signed), 0o600))
 }
 
@@ -303,8 +308,8 @@ func TestMonitorCatches(t *testing.T) {
 	forgedRecord.forgeRecord(t, 4)
 	forgedAndGrown.forgeRecord(t, 4)
 	forgedAndGrown.grow(t, 5, "as it was")
-	oneHash.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(0, 4)))
-	oneNode.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(8, 0)))
+	oneHash.rewrite(t, storetest.SetHash(0, 4, make([]byte, 32)))
+	oneNode.rewrite(t, storetest.SetHash(8, 0, make([]byte, 32)))
 
 	const proof = "Together they prove that the log is false"
 	for _, test := range []struct {

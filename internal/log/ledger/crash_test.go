@@ -252,7 +252,7 @@ func (f folder) settleAndDie() error {
 // TestKilledWhileSettling kills a process inside the settling transaction, after each of its writes. Everything still
 // waits, no act says otherwise, and the next run settles it.
 func TestKilledWhileSettling(t *testing.T) {
-	for _, after := range []string{"INSERT ON records", "INSERT ON hashes", "DELETE ON waiting", "INSERT ON timestamps", "UPDATE ON head"} {
+	for _, after := range []string{"INSERT ON records", "INSERT ON tags", "DELETE ON waiting", "INSERT ON timestamps"} {
 		t.Run(after, func(t *testing.T) {
 			f := folder(t.TempDir())
 			f.create(t).Close()

@@ -35,7 +35,7 @@ import (
 // rewrite changes a database as an attacker does who has the file and knows SQL.
 func (f folder) rewrite(t testing.TB, statements ...string) {
 	t.Helper()
-	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows", "tags_stay", "tags_keep", "head_counted"} {
+	for _, table := range []string{"records_stay", "records_keep", "timestamps_stay", "timestamps_keep", "tags_stay", "tags_keep"} {
 		statements = append([]string{"DROP TRIGGER " + table}, statements...)
 	}
 	f.exec(t, append([]string{"PRAGMA foreign_keys = OFF"}, statements...)...)
@@ -85,7 +85,7 @@ type found struct {
 // rewound cuts the log of 21 records back to 15, with its hashes and head, like a restored backup.
 func rewound(root tlog.Hash) []string {
 	return []string{`DELETE FROM timestamps WHERE idx >= 15`, `DELETE FROM records WHERE idx >= 15`, `DELETE FROM tags WHERE idx >= 15`,
-		`DELETE FROM hashes WHERE idx >= ` + itoa(tlog.StoredHashCount(15)), `UPDATE head SET size = 15, root = ` + blob(root[:])}
+		`UPDATE tags SET root = ` + blob(root[:]) + ` WHERE idx = 14`}
 }
 
 func TestTampering(t *testing.T) {
@@ -112,7 +112,6 @@ func TestTampering(t *testing.T) {
 	for i := int64(2); i < 21; i++ {
 		compressed = append(compressed, found{fsck.DamageUnreadable, i})
 	}
-	inner := tlog.StoredHashIndex(2, 1)
 	fourth := f.row(t, 4)
 	as := func(change func(*storage.Row)) string {
 		row := fourth
@@ -132,11 +131,11 @@ func TestTampering(t *testing.T) {
 		"payload and digest": {do: []string{asForged, digestForged},
 			want: []found{{fsck.DamageRow, 4}}},
 		"payload and digest and leaf": {do: []string{asForged, digestForged,
-			`UPDATE hashes SET hash = ` + blob(leafWith(forged, records[4])) + ` WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
+			storetest.SetHash(0, 4, leafWith(forged, records[4]))},
 			want: []found{{fsck.DamageCheck, 4}, {fsck.DamageBelow, -1}}},
 		"actor's number":  {do: []string{`UPDATE tags SET actor_seq = 99 WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"actor's tag":     {do: []string{`INSERT INTO actors (tag) VALUES (zeroblob(32))`, `UPDATE tags SET actor = (SELECT max(n) FROM actors) WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}}},
-		"tags missing":    {do: []string{`DELETE FROM tags WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
+		"tags missing":    {do: []string{`UPDATE tags SET actor = NULL, actor_seq = NULL WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"a subject added": {do: []string{`UPDATE tags SET subject = actor, subject_seq = 1 WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageRow, 4}}},
 		"signature":       {do: []string{as(func(r *storage.Row) { r.Signatures = [][]byte{{0, 0, 0}} })}, want: []found{{fsck.DamageRow, 4}}},
 		"token": {do: []string{as(func(r *storage.Row) { r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{0}}} })},
@@ -152,28 +151,28 @@ func TestTampering(t *testing.T) {
 		"dictionary gone":    {do: []string{`DROP TRIGGER dictionaries_stay`, `DELETE FROM dictionaries`}, want: compressed, open: ledger.ErrDamaged},
 		"dictionary changed": {do: []string{`DROP TRIGGER dictionaries_keep`, `UPDATE dictionaries SET text = zeroblob(length(text))`}, want: compressed, open: ledger.ErrDamaged},
 		"bomb":               {do: []string{`UPDATE records SET dictionary = 0, packed = ` + blob(bomb(t)) + ` WHERE idx = 4`}, want: unreadable},
-		"leaf hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
+		"leaf hash": {do: []string{storetest.SetHash(0, 4, make([]byte, 32))},
 			want: []found{{fsck.DamageHash, 4}}},
-		"inner hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(inner)}, want: []found{{fsck.DamageHash, -1}}},
-		"hash on the edge": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(4, 0))},
+		"inner hash": {do: []string{storetest.SetHash(2, 1, make([]byte, 32))}, want: []found{{fsck.DamageHash, -1}}},
+		"hash on the edge": {do: []string{storetest.SetHash(4, 0, make([]byte, 32))},
 			want: []found{{fsck.DamageHash, -1}}, open: ledger.ErrDamaged},
-		"hash missing":   {do: []string{`DELETE FROM hashes WHERE idx = ` + itoa(inner)}, want: []found{{fsck.DamageMissingHash, -1}}},
+		"hash missing":   {do: []string{`UPDATE tags SET hashes = substr(hashes, 1, 64) WHERE idx = 7`}, want: []found{{fsck.DamageMissingHash, -1}, {fsck.DamageMissingHash, -1}}},
 		"row in between": {do: []string{`DELETE FROM records WHERE idx = 2`}, want: []found{{fsck.DamageMissingRow, 2}}},
 		"tail rows": {do: []string{`DELETE FROM records WHERE idx >= 19`},
 			want: []found{{fsck.DamageMissingRow, 19}, {fsck.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
 		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`,
-			`UPDATE tags SET idx = 100 WHERE idx = 3`, `UPDATE tags SET idx = 3 WHERE idx = 8`, `UPDATE tags SET idx = 8 WHERE idx = 100`},
+			`CREATE TABLE t AS SELECT idx, actor, actor_seq FROM tags WHERE idx IN (3, 8)`, `UPDATE tags SET actor_seq = 100 + idx WHERE idx IN (3, 8)`,
+			`UPDATE tags SET (actor, actor_seq) = (SELECT actor, actor_seq FROM t WHERE t.idx = 11 - tags.idx) WHERE idx IN (3, 8)`},
 			want: []found{{fsck.DamageMoved, 3}, {fsck.DamageMoved, 8}}, open: ledger.ErrDamaged},
 		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, dictionary INTEGER, stamps INTEGER, packed BLOB)`,
 			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed FROM records WHERE idx = 2`,
 			`DROP TABLE records`, `ALTER TABLE r RENAME TO records`},
 			want: []found{{fsck.DamageDuplicate, 4}}},
-		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageLookup, 4}}},
-		"chain":     {do: []string{`UPDATE records SET chain_id = 'x' WHERE idx = 3`}, want: []found{{fsck.DamageKeys, 3}}},
-		"count":     {do: []string{`UPDATE records SET chain_seq = 1 WHERE idx = 3`}, want: []found{{fsck.DamageKeys, 3}, {fsck.DamageRow, 3}}},
-		"head root": {do: []string{`UPDATE head SET root = zeroblob(32)`}, want: []found{{fsck.DamageHead, -1}}, open: ledger.ErrDamaged},
-		"head set back": {do: []string{`UPDATE head SET size = 20`},
-			want: []found{{fsck.DamageHead, -1}, {fsck.DamageExtraRow, 20}, {fsck.DamageExtraHash, -1}}, open: ledger.ErrDamaged},
+		"record id":     {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageLookup, 4}}},
+		"chain":         {do: []string{`UPDATE records SET chain_id = 'x' WHERE idx = 3`}, want: []found{{fsck.DamageKeys, 3}}},
+		"count":         {do: []string{`UPDATE records SET chain_seq = 1 WHERE idx = 3`}, want: []found{{fsck.DamageKeys, 3}, {fsck.DamageRow, 3}}},
+		"head root":     {do: []string{`UPDATE tags SET root = zeroblob(32) WHERE idx = 20`}, want: []found{{fsck.DamageHead, -1}}, open: ledger.ErrDamaged},
+		"head set back": {do: []string{`DELETE FROM tags WHERE idx = 20`}, want: []found{{fsck.DamageExtraRow, 20}}},
 		"cut consistently, under the checkpoint": {do: rewound(head15),
 			want: []found{{fsck.DamageCut, -1}, {fsck.DamageBehind, -1}}, open: ledger.ErrDamaged},
 		"cut with the checkpoint": {do: append(rewound(head15), `UPDATE head SET checkpoint = `+text(earlier)),
@@ -356,7 +355,7 @@ func TestFsckInOrder(t *testing.T) {
 	must(l.Checkpoint(t.Context()))
 	l.Close()
 	f.rewrite(t, `UPDATE records SET packed = x'7b7d' WHERE idx % 7 = 3;
-		UPDATE hashes SET hash = zeroblob(32) WHERE idx % 40 = 9;
+		UPDATE tags SET hashes = zeroblob(length(hashes)) WHERE idx % 20 = 9;
 		DELETE FROM records WHERE idx IN (64, 65, 66, 499)`)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var first []fsck.Damage
@@ -468,7 +467,8 @@ func TestFsckManyDamages(t *testing.T) {
 	f.rewrite(t, `UPDATE records SET idx = idx + 1000000; UPDATE timestamps SET idx = idx + 1000000;
 		UPDATE records SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2);
 		UPDATE timestamps SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2);
-		UPDATE tags SET idx = idx + 1000000; UPDATE tags SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2)`)
+		CREATE TABLE t AS SELECT idx, actor, actor_seq FROM tags; UPDATE tags SET actor_seq = 1000000 + idx;
+		UPDATE tags SET (actor, actor_seq) = (SELECT actor, actor_seq FROM t WHERE t.idx = tags.idx + 1 - 2 * (tags.idx % 2))`)
 	moved := 0
 	for _, d := range f.fsck(t) {
 		if d.Kind == fsck.DamageMoved && d.Detail == fmt.Sprintf("it was logged at %d", d.Index^1) {

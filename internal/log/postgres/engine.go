@@ -4,31 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/log/ledger/storage"
 )
 
-// selectHead is a statement of its own, because its snapshot must come after the lock. The root is NULL if the last
-// record is not the end of a batch: the records after it are missing.
-const selectHead = `SELECT idx + 1, root FROM jurat.records ORDER BY idx DESC LIMIT 1`
-
 // dialect is what the tables have in their own way: see log.sql.
 var dialect = storage.Dialect{
-	Head:   selectHead,
-	Hashes: `SELECT idx, hashes FROM jurat.records WHERE idx = ANY($1::bigint[])`,
-	HashAt: func(index int64) (record int64, level int) {
-		level, n := tlog.SplitStoredHashIndex(index)
-		return (n+1)<<level - 1, level
-	},
-	Columns:  []string{"root", "hashes", "counted"},
 	Tag:      func(column string) string { return column },
 	TagIn:    func(tag string) string { return tag },
 	Trials:   `jurat.records`,
@@ -126,28 +113,10 @@ func (tx *transaction) Queue(_ context.Context, statements ...storage.Statement)
 
 func (tx *transaction) Head(context.Context) (storage.Head, error) { return tx.head, nil }
 
-// Admit implements storage.Engine. The hashes that a record completes are stored with it, by level, and the root of a batch with its last record.
-func (e engine) Admit(_ storage.Head, batch *storage.Batch) (columns [][]any, last []storage.Statement, err error) {
-	rest := batch.Hashes
-	for i := range batch.Rows {
-		row := &batch.Rows[i]
-		hashes := make([]byte, 0, completes(row.Index)*tlog.HashSize)
-		for range completes(row.Index) {
-			hashes = append(hashes, rest[0][:]...)
-			rest = rest[1:]
-		}
-		var root []byte
-		if i == len(batch.Rows)-1 {
-			root = batch.Next.Root[:]
-		}
-		columns = append(columns, []any{root, hashes, row.Counts.ActorSeq > 0})
-	}
-	return columns, []storage.Statement{{Text: `SELECT pg_notify('` + channel + `', '')`}}, nil
+// Admit implements storage.Engine.
+func (e engine) Admit(*storage.Batch) (last []storage.Statement, err error) {
+	return []storage.Statement{{Text: `SELECT pg_notify('` + channel + `', '')`}}, nil
 }
-
-// completes returns how many hashes of the tree the record at index completes: its own, and one for each subtree that
-// ends with it. They are consecutive in the tree's storage order.
-func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
 
 // ByRecordID implements storage.Records. It first waits until all transactions of this process are over, so that "not found" is final.
 func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
@@ -346,7 +315,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	defer time.AfterFunc(patience, func() { s.evict(waiting, pid, patience) }).Stop()
 	set := false
 	batch.Queue(lockHead).QueryRow(func(row pgx.Row) error { return row.Scan(&set) })
-	queue(batch, []storage.Statement{s.ReadHead(&tx.head)})
+	queue(batch, []storage.Statement{s.ReadHead(&tx.head)}) // not with the lock: its snapshot must come after it
 	err = conn.SendBatch(ctx, batch).Close()
 	if err == nil && !set {
 		_, err = conn.Exec(ctx, settings, true)

@@ -25,11 +25,6 @@
 // error. So the store takes the same lock once more before it says that a record is missing: then the transaction is
 // over, committed or not. If the server cannot be asked, the store answers that the outcome is unknown.
 //
-// # The head of the log on PostgreSQL is its last record
-//
-// If every transaction updated one row, its old versions would stay for as long as a backup reads, and slow down every reader. So the root hash is in
-// the last record of a batch, and each hash of the tree in the record that completes it. A record is one row.
-//
 // # The server notifies each process when the log grows
 //
 // PostgreSQL notifies every process of a commit, over a connection that each process keeps for this purpose. SQLite
@@ -70,7 +65,7 @@ import (
 var logTables string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "12"
+const version = "13"
 
 // oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000

@@ -17,12 +17,9 @@ CREATE TABLE jurat.records (
 	digest      bytea  NOT NULL UNIQUE CHECK (octet_length(digest) = 32),
 	chain_id    text   COLLATE "C",                                   -- NULL: in no chain
 	case_digest bytea  CHECK (octet_length(case_digest) = 32),        -- of a submission: digest of what is submitted
-	root        bytea  CHECK (octet_length(root) = 32),               -- of the log that ends here; NULL: the batch continues
-	hashes      bytea  NOT NULL CHECK (octet_length(hashes) > 0 AND octet_length(hashes) % 32 = 0), -- tree hashes that this record completes, by level
 	dictionary  bigint  NOT NULL,                                     -- what packed is compressed with; 0: without a dictionary; -1: it is not compressed
 	stamps      integer NOT NULL CHECK (stamps >= 0),                 -- how many time stamps packed holds
-	packed      bytea   NOT NULL,                                     -- payload, signatures and time stamps: see package storage
-	counted     boolean NOT NULL                                      -- whether the log counts its actor
+	packed      bytea   NOT NULL                                      -- payload, signatures and time stamps: see package storage
 );
 ALTER TABLE jurat.records SET (toast_tuple_target = 8160);
 ALTER TABLE jurat.records ALTER packed SET STORAGE EXTERNAL;
@@ -100,12 +97,15 @@ CREATE TABLE jurat.links (
 	PRIMARY KEY (key, idx)
 );
 CREATE INDEX links_by_place ON jurat.links (idx);
--- The log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique, so a wrong count cannot be stored.
+-- The head, the hashes of the tree, and the log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique,
+-- so a wrong count cannot be stored.
 CREATE TABLE jurat.tags (
 	idx         bigint PRIMARY KEY CHECK (idx >= 0),                  -- place in the log
-	actor_seq   bigint NOT NULL CHECK (actor_seq > 0),                -- which one of its actor
+	root        bytea  CHECK (octet_length(root) = 32),               -- of the log that ends here; NULL: the batch continues
+	hashes      bytea  NOT NULL CHECK (octet_length(hashes) > 0 AND octet_length(hashes) % 32 = 0), -- of the tree, which this record completes, by level
+	actor_seq   bigint CHECK ((actor_seq IS NULL) = (actor IS NULL) AND actor_seq > 0), -- which one of its actor; NULL: it is not counted
 	subject_seq bigint CHECK ((subject_seq IS NULL) = (subject IS NULL) AND subject_seq > 0),
-	actor       bytea  NOT NULL CHECK (octet_length(actor) = 32),     -- tag of the actor
+	actor       bytea  CHECK (octet_length(actor) = 32),              -- tag of the actor
 	subject     bytea  CHECK (octet_length(subject) = 32)             -- tag of the actor that it judges; NULL: it judges none
 );
 CREATE UNIQUE INDEX tags_by_actor ON jurat.tags (actor, actor_seq);

@@ -392,7 +392,7 @@ func TestEndMissing(t *testing.T) {
 	url := rig.Database(t)
 	s := create(t, url)
 	mustAdd(t, s, "one")
-	exec(t, url, `ALTER TABLE jurat.records DISABLE TRIGGER USER`, `UPDATE jurat.records SET root = NULL`)
+	exec(t, url, `ALTER TABLE jurat.tags DISABLE TRIGGER USER`, `UPDATE jurat.tags SET root = NULL`)
 	must.Fail(t, storage.ErrDamaged)(s.Head(t.Context()))
 	must.Want(t, add(t, s, "two"), storage.ErrDamaged)
 }
@@ -444,8 +444,8 @@ func TestCheck(t *testing.T) {
 // hide makes an index miss the next record, like an index that was not written when the power failed.
 func hide(t *testing.T, url, index string) {
 	t.Helper()
-	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, dictionary, stamps, packed, counted)
-		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), sha256('root'), sha256('hash'), -1, 0, 'hidden', false FROM jurat.records`
+	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, dictionary, stamps, packed)
+		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), -1, 0, 'hidden' FROM jurat.records`
 	exec(t, url, `UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'jurat.`+index+`'::regclass`, insert,
 		`UPDATE pg_index SET indisready = true, indisvalid = true WHERE indexrelid = 'jurat.`+index+`'::regclass`)
 }

@@ -333,3 +333,9 @@ func Shared(t *testing.T, one, other storage.Store) {
 func Content(row *storage.Row) string {
 	return fmt.Sprintf("dictionary = %d, stamps = %d, packed = x'%x'", storage.Plain, len(row.Timestamps), storage.Content(row))
 }
+
+// SetHash is the SQL that changes a hash of the tree in SQLite.
+func SetHash(level int, n int64, hash []byte) string {
+	return fmt.Sprintf("UPDATE tags SET hashes = CAST(substr(hashes, 1, %d) || x'%x' || substr(hashes, %d) AS BLOB) WHERE idx = %d",
+		32*level, hash, 32*level+33, (n+1)<<level-1)
+}

@@ -290,7 +290,7 @@ func appendAndRead(k kit) {
 	k.lacks(k.Hashes(k.Context(), []int64{0, tlog.StoredHashCount(9)}))
 }
 
-// tags checks a log that did not count actors in the beginning.
+// tags checks a log that did not count actors in the beginning. Once it has counted one, it takes no record without a count, nor a number twice.
 func tags(k kit) {
 	list := rows(0, 12)
 	for i := range 2 {
@@ -302,6 +302,12 @@ func tags(k kit) {
 			return nil
 		}, list[i])
 	}
+	k.agrees(list, nil)
+	uncounted, twice := row(12), row(13)
+	uncounted.Actor, uncounted.Counts = evidence.Digest{}, evidence.LogCounts{}
+	twice.Counts.ActorSeq = 5
+	must.Say(k, k.Append(k.Context(), planOf(nil, uncounted)), "the log counts actors, and record 12 is not counted")
+	must.Want(k, k.Append(k.Context(), planOf(nil, twice)), storage.ErrDamaged)
 	k.agrees(list, nil)
 }
 

@@ -215,7 +215,7 @@ func (f *fsck) judge() {
 	}
 }
 
-// beyond looks for rows and hashes after the head, which remain if the head was set back.
+// beyond looks for rows after the head, which remain if the head was set back.
 func (f *fsck) beyond(ctx context.Context) error {
 	now, err := f.store.Head(ctx)
 	if err != nil || now != f.head {
@@ -228,15 +228,7 @@ func (f *fsck) beyond(ctx context.Context) error {
 	for _, row := range rows {
 		f.report(DamageExtraRow, row.Index, row.RecordID, "the log ends before index %d", f.head.Size)
 	}
-	index := tlog.StoredHashCount(f.head.Size)
-	_, err = f.store.Hashes(ctx, []int64{index})
-	if err == nil {
-		f.report(DamageExtraHash, -1, "", "the hashes of the log end before index %d", index)
-	}
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // Kind is a kind of damage: its name, and after a colon what it means.
@@ -256,7 +248,6 @@ const (
 	DamageMissingHash  Kind = "missing_hash: a stored hash is missing; it can be computed from the records"
 	DamageHash         Kind = "hash_changed: a stored hash was changed: the records and hashes around it require another value"
 	DamageBelow        Kind = "history_changed: hashes were changed together with the records below them: the hash above still belongs to other records"
-	DamageExtraHash    Kind = "hash_beyond_head: there is a hash after the end of the log: the head was set back"
 	DamageHead         Kind = "head: the root in the head does not fit the records"
 	DamageNoCheckpoint Kind = "checkpoint_missing: the signed checkpoint is missing"
 	DamageKey          Kind = "checkpoint_not_ours: the checkpoint is not signed by this log's key"

@@ -104,7 +104,7 @@ func MakeBackup(ctx context.Context, path string, fill func(*Draft, storage.Head
 		}
 		var head storage.Head
 		var root []byte
-		if err := db.QueryRowContext(ctx, `SELECT size, root FROM head`).Scan(&head.Size, &root); err != nil {
+		if err := db.QueryRowContext(ctx, spell(storage.SelectHead)).Scan(&head.Size, &root); err != nil {
 			return err
 		}
 		copy(head.Root[:], root)

@@ -9,26 +9,22 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/mod/sumdb/tlog"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"jurat/internal/kit/atomicfile"
 	"jurat/internal/kit/plural"
 	"jurat/internal/log/ledger/storage"
 )
 
 // dialect is what the tables have in their own way: see schema.sql.
 var dialect = storage.Dialect{
-	Head:   `SELECT size, root FROM head`,
-	Hashes: `SELECT idx, hash FROM hashes WHERE idx = ANY($1::bigint[])`,
-	HashAt: func(index int64) (place int64, n int) { return index, 0 },
 	Tag:    func(column string) string { return `(SELECT tag FROM actors WHERE n = ` + column + `)` },
 	TagIn:  func(tag string) string { return `(SELECT n FROM actors WHERE tag = ` + tag + `)` },
 	NewTag: `INSERT INTO actors (tag) VALUES ($1) ON CONFLICT DO NOTHING`,
@@ -108,22 +104,8 @@ func (w writer) Queue(ctx context.Context, statements ...storage.Statement) erro
 
 func (w writer) Head(ctx context.Context) (storage.Head, error) { return w.s.HeadIn(ctx, w) }
 
-// insertHashes is one statement for all hashes: a statement costs more than the rows that it inserts.
-const insertHashes = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $3)
-	INSERT INTO hashes (idx, hash) SELECT $1 + i, substr($2, 32 * i + 1, 32) FROM n`
-
-func (e engine) Admit(head storage.Head, batch *storage.Batch) (_ [][]any, last []storage.Statement, err error) {
-	if err := e.makeWay(batch); err != nil {
-		return nil, nil, err
-	}
-	joined := make([]byte, 0, len(batch.Hashes)*tlog.HashSize)
-	for i := range batch.Hashes {
-		joined = append(joined, batch.Hashes[i][:]...)
-	}
-	if len(batch.Hashes) > 0 {
-		last = append(last, storage.Statement{Text: insertHashes, Args: []any{tlog.StoredHashCount(head.Size), joined, len(batch.Hashes)}})
-	}
-	return nil, append(last, storage.Statement{Text: `UPDATE head SET size = $1, root = $2`, Args: []any{batch.Next.Size, batch.Next.Root[:]}}), nil
+func (e engine) Admit(batch *storage.Batch) (last []storage.Statement, err error) {
+	return nil, e.makeWay(batch)
 }
 
 // A runner is a storage.Reader on a connection, or on several. It prepares each statement once: there are few, and
@@ -468,13 +450,13 @@ const header = 100
 // An opened is a file as this process opened it.
 type opened struct {
 	path string
-	is   fs.FileInfo
+	is   atomicfile.ID
 }
 
 // remember notes which files are open. The caller has run a transaction, so SQLite has made those beside the database.
 func (s *Store) remember() error {
 	for _, path := range []string{s.path, s.path + "-wal", s.path + "-shm"} {
-		is, err := os.Stat(path)
+		is, _, err := atomicfile.Look(path)
 		if err != nil {
 			return err
 		}
@@ -487,11 +469,11 @@ func (s *Store) remember() error {
 // in no file that a later process opens.
 func (s *Store) InPlace() error {
 	for _, f := range s.files {
-		now, err := os.Stat(f.path)
+		now, size, err := atomicfile.Look(f.path)
 		switch {
-		case err == nil && f.path == s.path && now.Size() < header:
+		case err == nil && f.path == s.path && size < header:
 			return fmt.Errorf("%w: %s was cut off", storage.ErrMoved, f.path)
-		case err == nil && os.SameFile(f.is, now):
+		case err == nil && now.Same(f.is):
 		case err == nil:
 			return fmt.Errorf("%w: another file is now at %s", storage.ErrMoved, f.path)
 		case errors.Is(err, fs.ErrNotExist):

@@ -6,7 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"jurat/internal/kit/atomicfile"
 )
 
 // writeLock is the byte of the file beside the database (-shm) that a writer locks: see "WAL-Index" in SQLite's
@@ -35,17 +36,13 @@ func (s *Store) holder() string {
 // lockedBy returns the process that has a byte of a file locked for writing, or 0. It does not open the file, because
 // closing it would drop this process's own locks on it.
 func lockedBy(path string, at int64) int {
-	info, err := os.Stat(path)
-	if err != nil {
+	is, _, err := atomicfile.Look(path)
+	locks, hidden := os.ReadFile("/proc/locks")
+	if err != nil || hidden != nil {
 		return 0
 	}
-	is, ok := info.Sys().(*syscall.Stat_t)
-	locks, err := os.ReadFile("/proc/locks")
-	if !ok || err != nil {
-		return 0
-	}
-	device := uint64(is.Dev) // the two parts of its number are as stat(2) packs them
-	file := fmt.Sprintf("%02x:%02x:%d", device>>8&0xfff|device>>32&^0xfff, device&0xff|device>>12&0xffffff00, is.Ino)
+	device, inode := is[0], is[1] // the two parts of its number are as stat(2) packs them
+	file := fmt.Sprintf("%02x:%02x:%d", device>>8&0xfff|device>>32&^0xfff, device&0xff|device>>12&0xffffff00, inode)
 	for line := range strings.Lines(string(locks)) {
 		// For example: 1: POSIX  ADVISORY  WRITE 1234 08:01:5678 120 120
 		if f := strings.Fields(line); len(f) == 8 && f[3] == "WRITE" && f[5] == file && f[6] == strconv.FormatInt(at, 10) {

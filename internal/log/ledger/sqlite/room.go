@@ -13,6 +13,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"jurat/internal/kit/atomicfile"
 	"jurat/internal/log/ledger/storage"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) Probe(ctx context.Context) error {
 		if err := s.keepReserve(); err != nil {
 			return err
 		}
-		_, err := s.writer.ExecContext(ctx, `UPDATE head SET size = size`)
+		_, err := s.writer.ExecContext(ctx, `UPDATE head SET checkpoint = checkpoint`)
 		return translate(err)
 	})
 }
@@ -165,8 +166,8 @@ func giveWay(path string) error {
 func (s *Store) pace() error {
 	free, known, err := s.free()
 	most := int64(movedAt * pageSize)
-	if log, err := os.Stat(s.path + "-wal"); err == nil {
-		most = max(most, log.Size()) // it grew while it stayed
+	if _, size, err := atomicfile.Look(s.path + "-wal"); err == nil {
+		most = max(most, size) // it grew while it stayed
 	}
 	still, pages := err == nil && known && free < uint64(most)+leastRoom, movedAt
 	if still == s.still {

@@ -3,14 +3,11 @@ CREATE TABLE meta (
 	value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row: the committed size and root of the log, and the last signed checkpoint.
 CREATE TABLE head (
 	one        INTEGER PRIMARY KEY CHECK (one = 1),
-	size       INTEGER NOT NULL CHECK (size >= 0),
-	root       BLOB    NOT NULL CHECK (length(root) = 32),
-	checkpoint TEXT    NOT NULL
+	checkpoint TEXT    NOT NULL                               -- the last signed one
 ) STRICT;
-INSERT INTO head VALUES (1, 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', ''); -- the root of no records is the SHA-256 of nothing
+INSERT INTO head VALUES (1, '');
 
 -- Payload digests are random. In an index over all of them, every record of a large log would write a page of its own.
 -- So they are indexed by stretches of 2048 places: new entries go to a few pages at the end, and a search reads one
@@ -54,20 +51,11 @@ CREATE TABLE dictionaries (
 CREATE TRIGGER dictionaries_stay BEFORE DELETE ON dictionaries BEGIN SELECT RAISE(ABORT, 'rows are compressed with it'); END;
 CREATE TRIGGER dictionaries_keep BEFORE UPDATE ON dictionaries BEGIN SELECT RAISE(ABORT, 'rows are compressed with it'); END;
 
-CREATE TABLE hashes (
-	idx  INTEGER PRIMARY KEY CHECK (idx >= 0),                -- stored hash index
-	hash BLOB    NOT NULL CHECK (length(hash) = 32)
-) STRICT;
-
 -- These triggers stop mistakes. Anyone who can write the file can drop them; signatures and checkpoints show what they
 -- changed.
 CREATE TRIGGER records_keep    BEFORE UPDATE ON records    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER hashes_stay     BEFORE DELETE ON hashes     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER hashes_keep     BEFORE UPDATE ON hashes     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER timestamps_keep BEFORE UPDATE ON timestamps BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER head_stays      BEFORE DELETE ON head       BEGIN SELECT RAISE(ABORT, 'the log has a head'); END;
-CREATE TRIGGER head_grows      BEFORE UPDATE OF size ON head WHEN NEW.size < OLD.size
-                                                           BEGIN SELECT RAISE(ABORT, 'the log does not shrink'); END;
 -- Time stamps that are still missing. The transaction that stores the stamp, and the act about it, deletes the row.
 CREATE TABLE waiting (
 	authority TEXT    NOT NULL CHECK (authority <> ''),
@@ -117,7 +105,8 @@ CREATE TABLE links (
 	idx     INTEGER NOT NULL CHECK (idx >> 11 = stretch),
 	PRIMARY KEY (stretch, key, idx)
 ) STRICT, WITHOUT ROWID;
--- The log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique, so a wrong count cannot be stored.
+-- The head, the hashes of the tree, and the log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique,
+-- so a wrong count cannot be stored.
 -- Tags of actors, each once: they are random, and many records have the same.
 CREATE TABLE actors (
 	n   INTEGER PRIMARY KEY,
@@ -125,8 +114,10 @@ CREATE TABLE actors (
 ) STRICT;
 CREATE TABLE tags (
 	idx         INTEGER PRIMARY KEY CHECK (idx >= 0),         -- place in the log
-	actor       INTEGER NOT NULL REFERENCES actors,
-	actor_seq   INTEGER NOT NULL CHECK (actor_seq > 0),       -- which one of its actor
+	root        BLOB    CHECK (length(root) = 32),            -- of the log that ends here; NULL: the batch continues
+	hashes      BLOB    NOT NULL CHECK (length(hashes) > 0 AND length(hashes) % 32 = 0), -- of the tree, which this record completes, by level
+	actor       INTEGER REFERENCES actors,                    -- NULL: it is not counted
+	actor_seq   INTEGER CHECK ((actor_seq IS NULL) = (actor IS NULL) AND actor_seq > 0), -- which one of its actor
 	subject     INTEGER REFERENCES actors,                    -- the actor that it judges; NULL: it judges none
 	subject_seq INTEGER CHECK ((subject_seq IS NULL) = (subject IS NULL) AND subject_seq > 0)
 ) STRICT;
@@ -136,8 +127,3 @@ CREATE TRIGGER actors_stay BEFORE DELETE ON actors BEGIN SELECT RAISE(ABORT, 'th
 CREATE TRIGGER actors_keep BEFORE UPDATE ON actors BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER tags_stay BEFORE DELETE ON tags BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER tags_keep BEFORE UPDATE ON tags BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-
--- A trigger on the records would make each append slower by some 8 %.
-CREATE TRIGGER head_counted BEFORE UPDATE OF size ON head
-	WHEN NOT EXISTS (SELECT 1 FROM tags WHERE idx = NEW.size - 1) AND EXISTS (SELECT 1 FROM tags)
-	BEGIN SELECT RAISE(ABORT, 'the log counts actors, and this record is not counted'); END;

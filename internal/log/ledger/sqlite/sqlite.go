@@ -65,7 +65,7 @@ type form struct{ schema, version string }
 //go:embed schema.sql
 var logSchema string
 
-var logForm = form{logSchema, "15"}
+var logForm = form{logSchema, "16"}
 
 const (
 	pageSize = 8192

@@ -238,12 +238,12 @@ func (v *Values) insert(ctx context.Context, s *Store, first, keys int64, values
 // writeKeys writes keys durably. A file that grows is synced more slowly, so it grows by many slots at once.
 func writeKeys(slots *os.File, first int64, values []storage.Value) error {
 	const growth = 2048 * slotSize
-	info, err := slots.Stat()
+	size, err := slots.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
 	length := slotSize * int64(len(values))
-	if end := first*slotSize + length; end > info.Size() {
+	if end := first*slotSize + length; end > size {
 		length += growth - end%growth
 	}
 	text := make([]byte, length)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,16 +53,13 @@ type Engine interface {
 	// Write calls write in a transaction that excludes all other writers, and commits unless write returns an error. Once
 	// the transaction has begun, nothing is cancelled: see Store.Append.
 	Write(ctx context.Context, write func(context.Context, Writer) error) error
-	// Admit is called for each packed batch before it is written. It returns what its rows have in Dialect.Columns, and
-	// the statements that come after all others. After its error nothing is written.
-	Admit(head Head, batch *Batch) (columns [][]any, last []Statement, err error)
+	// Admit is called for each packed batch before it is written. It returns the statements that come after all others.
+	// After its error nothing is written.
+	Admit(batch *Batch) (last []Statement, err error)
 }
 
 // A Dialect is what the tables of an engine have in their own way. Most members are parts of statements.
 type Dialect struct {
-	Head     string                     // the statement that reads the head: its size and root; no row: EmptyHead
-	Hashes   string                     // the statement that reads the hashes at the places in the list $1, each with its place
-	Columns  []string                   // of table records, beside those that all engines have
 	Tag      func(column string) string // the tag for which a column of table tags stands
 	TagIn    func(tag string) string    // reverses Tag
 	NewTag   string                     // the statement that stores the tag $1 unless it is there; "": none is needed
@@ -74,8 +72,6 @@ type Dialect struct {
 	Empty    string                     // the statement that replaces the content of row $1, if it is noted for act $4, by dictionary $2 and blob $3
 	Emptied  []string                   // statements that come after all of those
 
-	// HashAt returns the place of a hash of the tree, and which one it is there.
-	HashAt func(index int64) (place int64, n int)
 	// Places returns statements that together find the places of what a Lookup selects.
 	Places func(ids []ID, digests [][]byte, keys []int64, most int) []Statement
 }
@@ -249,7 +245,7 @@ func (s *SQL) Append(ctx context.Context, plan Plan) error {
 		if err := s.packer.pack(ctx, rows); err != nil {
 			return err
 		}
-		return s.put(ctx, w, head, &batch)
+		return s.put(ctx, w, &batch)
 	})
 	if errors.Is(err, ErrNotUnique) {
 		return s.duplicate(context.WithoutCancel(ctx), rows, err)
@@ -330,29 +326,28 @@ func lastOf(kind, key, table, name, number, value string) string {
 type inserters struct{ records, timestamps, tags, briefs, links, waiting inserter }
 
 func (d *Dialect) inserters() inserters {
-	columns := `records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed`
-	values := `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10`
-	const common = 10
-	for i, column := range d.Columns {
-		columns, values = columns+`, `+column, values+`, $`+strconv.Itoa(common+1+i)
-	}
 	return inserters{
-		records:    inserting(common+len(d.Columns), columns+`)`, values+`)`, ``),
+		records: inserting(10, `records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)`,
+			`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, ``),
 		timestamps: inserting(4, `timestamps (idx, position, kind, token)`, `($1, $2, $3, $4)`, ``),
-		tags:       inserting(5, `tags (idx, actor_seq, subject_seq, actor, subject)`, `($1, $2, $3, `+d.TagIn(`$4`)+`, `+d.TagIn(`$5`)+`)`, ``),
-		briefs:     inserting(3, `briefs (idx, line, names)`, `($1, $2, $3)`, ` ON CONFLICT (idx) DO UPDATE SET line = excluded.line, names = excluded.names`),
-		links:      inserting(2, `links (`+d.Link+`)`, `(`+d.LinkRow+`)`, ` ON CONFLICT DO NOTHING`),
-		waiting:    inserting(3, `waiting (authority, idx, since)`, `($1, $2, $3)`, ``),
+		tags: inserting(7, `tags (idx, root, hashes, actor_seq, subject_seq, actor, subject)`,
+			`($1, $2, $3, nullif($4::bigint, 0), nullif($5::bigint, 0), `+d.TagIn(`$6`)+`, `+d.TagIn(`$7`)+`)`, ``),
+		briefs:  inserting(3, `briefs (idx, line, names)`, `($1, $2, $3)`, ` ON CONFLICT (idx) DO UPDATE SET line = excluded.line, names = excluded.names`),
+		links:   inserting(2, `links (`+d.Link+`)`, `(`+d.LinkRow+`)`, ` ON CONFLICT DO NOTHING`),
+		waiting: inserting(3, `waiting (authority, idx, since)`, `($1, $2, $3)`, ``),
 	}
 }
 
 // put stores a batch. Late time stamps come first, because they can find that another writer was first.
-func (s *SQL) put(ctx context.Context, w Writer, head Head, batch *Batch) error {
-	more, last, err := s.engine.Admit(head, batch)
-	if err != nil {
-		return err
+func (s *SQL) put(ctx context.Context, w Writer, batch *Batch) error {
+	last, err := s.engine.Admit(batch)
+	if err == nil {
+		err = s.counted(ctx, w, batch)
 	}
-	if err := s.stamp(ctx, w, batch.Stamps); err != nil {
+	if err == nil {
+		err = s.stamp(ctx, w, batch.Stamps)
+	}
+	if err != nil {
 		return err
 	}
 	var rows, late, waits []any
@@ -364,9 +359,6 @@ func (s *SQL) put(ctx context.Context, w Writer, head Head, batch *Batch) error 
 		}
 		rows = append(rows, row.Index, ID(row.RecordID), row.Digest[:], chain, row.Counts.ChainSeq, optional(row.Case), row.Counts.CaseSeq,
 			row.Packed.Dictionary, row.Packed.Timestamps, row.Packed.Blob)
-		if more != nil {
-			rows = append(rows, more[i]...)
-		}
 		for n := row.Packed.Timestamps; n < len(row.Timestamps); n++ { // of a copied row
 			late = append(late, row.Index, n, string(row.Timestamps[n].Kind), row.Timestamps[n].Token)
 		}
@@ -379,8 +371,19 @@ func (s *SQL) put(ctx context.Context, w Writer, head Head, batch *Batch) error 
 	return w.Queue(ctx, statements...)
 }
 
-// tags returns the statements that store the counts of actors and subjects of those rows that have them. A tag is stored with its first count; of a log
-// that is copied, and may be damaged, with any.
+// counted returns an error for a row without a count, such as of an older program, in a log that has counted an actor.
+func (s *SQL) counted(ctx context.Context, w Writer, batch *Batch) error {
+	at := slices.IndexFunc(batch.Rows, func(row Row) bool { return row.Counts.ActorSeq == 0 })
+	if at < 0 || batch.Copied {
+		return nil
+	}
+	return w.Run(ctx, Statement{Text: `SELECT idx FROM jurat.tags WHERE actor IS NOT NULL LIMIT 1`, Row: func(Scan) error {
+		return fmt.Errorf("the log counts actors, and record %d is not counted", batch.Rows[at].Index)
+	}})
+}
+
+// tags returns the statements that store beside the rows their hashes, the root of the batch, and the counts of actors and subjects of those that have
+// them. A tag is stored with its first count; of a log that is copied, and may be damaged, with any.
 func (s *SQL) tags(batch *Batch) (statements []Statement) {
 	var values []any
 	known := map[evidence.Digest]bool{}
@@ -389,18 +392,20 @@ func (s *SQL) tags(batch *Batch) (statements []Statement) {
 			statements, known[*tag] = append(statements, Statement{Text: s.dialect.NewTag, Args: []any{tag[:]}}), true
 		}
 	}
+	rest := batch.Hashes
 	for i := range batch.Rows {
 		row := &batch.Rows[i]
-		if row.Counts.ActorSeq == 0 {
-			continue
+		var hashes []byte
+		for range 1 + bits.TrailingZeros64(uint64(row.Index)+1) { // its own, and those of the subtrees that end with it
+			hashes, rest = append(hashes, rest[0][:]...), rest[1:]
 		}
-		var subjectSeq any
-		if row.Counts.SubjectSeq > 0 {
-			subjectSeq = row.Counts.SubjectSeq
+		var root any
+		if i == len(batch.Rows)-1 {
+			root = batch.Next.Root[:]
 		}
 		store(row.Counts.ActorSeq, &row.Actor)
 		store(row.Counts.SubjectSeq, &row.Counts.Subject)
-		values = append(values, row.Index, row.Counts.ActorSeq, subjectSeq, row.Actor[:], optional(row.Counts.Subject))
+		values = append(values, row.Index, root, hashes, row.Counts.ActorSeq, row.Counts.SubjectSeq, optional(row.Actor), optional(row.Counts.Subject))
 	}
 	return append(statements, s.insert.tags.rows(values)...)
 }

@@ -26,9 +26,12 @@ func (s *SQL) HeadIn(ctx context.Context, from Reader) (Head, error) {
 	return head, from.Run(ctx, s.ReadHead(&head))
 }
 
+// SelectHead reads the size and the root. The root is NULL if the last row is not the end of a batch: those after it are missing.
+const SelectHead = `SELECT idx + 1, root FROM jurat.tags ORDER BY idx DESC LIMIT 1`
+
 // ReadHead returns the statement that reads the head.
 func (s *SQL) ReadHead(head *Head) Statement {
-	return Statement{Text: s.dialect.Head, Row: func(scan Scan) error {
+	return Statement{Text: SelectHead, Row: func(scan Scan) error {
 		var root []byte
 		if err := scan(&head.Size, &root); err != nil {
 			return err
@@ -57,20 +60,21 @@ func (s *SQL) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, 
 	return hashes, err
 }
 
-// hashes returns ErrDamaged if there are fewer hashes at a place than there should be.
+// hashes returns ErrDamaged if there are fewer hashes at a place than there should be. Each hash is with the record that completes it, by level.
 func (s *SQL) hashes(ctx context.Context, from Reader, indexes []int64) ([]tlog.Hash, error) {
 	hashes, places, at := make([]tlog.Hash, len(indexes)), make([]int64, len(indexes)), make([]int, len(indexes))
 	for i, index := range indexes {
 		if index < 0 {
 			return nil, fmt.Errorf("hash %d: %w", index, ErrNotFound)
 		}
-		places[i], at[i] = s.dialect.HashAt(index)
+		level, n := tlog.SplitStoredHashIndex(index)
+		places[i], at[i] = (n+1)<<level-1, level
 	}
 	if len(indexes) == 0 {
 		return nil, nil
 	}
 	found := make(map[int64][]byte, len(indexes))
-	if err := from.Run(ctx, Statement{Text: s.dialect.Hashes, Args: []any{places}, Row: func(scan Scan) error {
+	if err := from.Run(ctx, Statement{Text: `SELECT idx, hashes FROM jurat.tags WHERE idx = ANY($1::bigint[])`, Args: []any{places}, Row: func(scan Scan) error {
 		var place int64
 		var stored []byte
 		err := scan(&place, &stored)

@@ -9,9 +9,14 @@
 //
 // SQL has the statements of both databases, in PostgreSQL's words. An Engine runs them: on SQLite it spells and prepares
 // each once, and to PostgreSQL it sends as many as possible in one message. A Dialect has what the tables of a database
-// have in their own way, because it is faster there: SQLite's index of digests by stretches, its table of actors, and
-// its table of hashes; PostgreSQL's record, which has its hashes and the head in its row. Refused: database/sql for
-// PostgreSQL, because it waits for the answer to each statement before it sends the next.
+// have in their own way, because it is faster there: SQLite's index of digests by stretches, and its table of actors.
+// Refused: database/sql for PostgreSQL, because it waits for the answer to each statement before it sends the next.
+//
+// # The head of the log is its last row
+//
+// If every transaction updated one row, a lone record would write a page more in SQLite, and PostgreSQL would keep the old
+// versions for as long as a backup reads. So the root is in the last row of a batch, and each hash of the tree in the row
+// of the record that completes it, beside the records: a record that is removed by mistake takes no hash with it.
 //
 // # A row is compressed by itself
 //
