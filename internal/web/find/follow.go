@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -12,6 +14,8 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/kit/fault"
+	"jurat/internal/kit/inorder"
+	"jurat/internal/log/ledger"
 )
 
 // What one transaction adds at most, so that others wait for it only briefly.
@@ -101,28 +105,45 @@ func (c *change) exec(statement string, args ...any) error {
 	return err
 }
 
-// follow adds records until there are many, the log ends, or ctx does. It returns the place of the next record to read.
+// errMany says that records are left for the next change.
+var errMany = errors.New("enough records for one change of the index of words")
+
+// follow adds records until there are many, the log ends, or ctx does. While one is added, the next are read and folded. It returns the place of the
+// next record to read.
 func (c *change) follow(ctx context.Context, size int64, progress func(done, total int64)) (next int64, err error) {
 	if err := c.tx.QueryRow("SELECT next FROM state").Scan(&next); err != nil || next >= size {
 		return next, err
 	}
-	from, bytes, sums, cache, ended := next, 0, map[string]*sum{}, map[piece]*cachedPiece{}, true
-	for r, err := range c.ledger.Records(ctx, from) {
-		if ended = err == nil && r.Index < from+batchPlaces && bytes < batchBytes && ctx.Err() == nil; !ended {
-			if err != nil && ctx.Err() == nil {
-				return 0, err
-			}
-			break
+	from, bytes, sums, cache := next, 0, map[string]*sum{}, map[piece]*cachedPiece{}
+	read, stop := iter.Pull2(c.ledger.Records(ctx, from))
+	defer stop()
+	err = inorder.Do(func() (ledger.Placed, error) {
+		r, err, more := read()
+		switch {
+		case !more:
+			return r, io.EOF
+		case ctx.Err() != nil, err == nil && r.Index >= from+batchPlaces:
+			return r, errMany
 		}
-		d := docOf(r.Index, &r.Payload)
+		return r, err
+	}, func(r ledger.Placed) int { return len(r.Canonical()) }, func(r ledger.Placed) *doc {
+		return docOf(r.Index, &r.Payload)
+	}, func(d *doc) error {
+		if bytes >= batchBytes || ctx.Err() != nil {
+			return errMany
+		}
 		if err := c.add(d, sums, cache); err != nil {
-			return 0, err
+			return err
 		}
-		next, bytes = r.Index+1, bytes+d.bytes
+		next, bytes = d.place+1, bytes+d.bytes
 		progress(next, max(next, size))
-	}
-	if ended && ctx.Err() == nil {
+		return nil
+	})
+	switch {
+	case err == nil:
 		next = max(next, size) // the last records may have expired
+	case err != errMany:
+		return 0, err
 	}
 	for chain, s := range sums {
 		if err := c.saveSum(chain, s); err != nil {
