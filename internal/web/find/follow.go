@@ -179,16 +179,12 @@ func (c *change) add(d *doc, sums map[string]*sum, cache map[piece]*cachedPiece)
 	}
 	if sums[d.chain] == nil {
 		var text string
-		err := c.tx.QueryRow("SELECT sum FROM chains WHERE chain = ?", d.chain).Scan(&text)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			sums[d.chain] = new(sum)
-		case err != nil:
+		err := c.tx.QueryRow("SELECT coalesce((SELECT sum FROM chains WHERE chain = ?), '{}')", d.chain).Scan(&text)
+		if err == nil {
+			sums[d.chain], err = readSum(text)
+		}
+		if err != nil {
 			return err
-		default:
-			if sums[d.chain], err = readSum(text); err != nil {
-				return err
-			}
 		}
 	}
 	sums[d.chain].plus(d)

@@ -38,7 +38,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -176,10 +175,6 @@ func (d *doc) seat(p *evidence.Payload) {
 		add(&d.Jurors, s.JurorID, s.RoleName)
 		add(&d.Models, s.Model)
 	}
-}
-
-func (d *doc) has(folded string) bool {
-	return slices.ContainsFunc(d.texts, func(text string) bool { return strings.Contains(text, folded) })
 }
 
 func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }

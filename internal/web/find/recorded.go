@@ -3,8 +3,6 @@ package find
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -345,7 +343,8 @@ func (x *Index) Erased(ctx context.Context, records []evidence.Digest) (map[evid
 // Events returns the places of what recorders say of themselves while they see a part of a chain, apart from their signs of life: at most so
 // many, the earliest ones. The part is from the record with one number in the chain to before that with another; 0: all that follows. If the
 // index does not have these yet, there are no events. Its errors are those of the file.
-func (x *Index) Events(ctx context.Context, r *Recording, from, to int64, most int) ([]int64, error) {
+func (x *Index) Events(ctx context.Context, r *Recording, from, to int64, most int) (places []int64, err error) {
+	defer fault.While(&err, "looking for events of recorders")
 	const placeOf = "(SELECT place FROM records WHERE chain = ? AND chain <> '' ORDER BY place LIMIT 1 OFFSET ? - 1)"
 	where, args := "", []any{eventNote, r.Chain, from}
 	if to > 0 {
@@ -354,23 +353,15 @@ func (x *Index) Events(ctx context.Context, r *Recording, from, to int64, most i
 	for _, name := range r.Recorders {
 		args = append(args, name)
 	}
-	places, err := list(ctx, x.db, one[int64], "SELECT place FROM notes WHERE kind = ? AND at = 0 AND place >= "+placeOf+where+" AND name IN ("+
+	return list(ctx, x.db, one[int64], "SELECT place FROM notes WHERE kind = ? AND at = 0 AND place >= "+placeOf+where+" AND name IN ("+
 		marks(len(r.Recorders))+") ORDER BY place LIMIT ?", append(args, most)...)
-	if err != nil {
-		return nil, fmt.Errorf("looking for events of recorders: %w", err)
-	}
-	return places, nil
 }
 
 // LastOfInterest returns the place of the newest record of a recorder or of a trial, and -1 if there is none. Its errors are those of the
 // file.
 func (x *Index) LastOfInterest(ctx context.Context) (place int64, err error) {
-	err = x.db.QueryRowContext(ctx, "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1", trialTerm+" OR "+recorderTerm).Scan(&place)
-	if errors.Is(err, sql.ErrNoRows) {
-		return -1, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("looking for the newest record of a recorder or of a trial: %w", err)
-	}
-	return place, nil
+	defer fault.While(&err, "looking for the newest record of a recorder or of a trial")
+	err = x.db.QueryRowContext(ctx, "SELECT coalesce((SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1), -1)",
+		trialTerm+" OR "+recorderTerm).Scan(&place)
+	return place, err
 }

@@ -209,7 +209,7 @@ func originally(text, before string) int {
 			high = middle
 		}
 	}
-	for low < len(text) && !isStart(text[low]) {
+	for low < len(text) && !utf8.RuneStart(text[low]) {
 		low++
 	}
 	if strings.TrimSpace(Fold(text[:low])) != strings.TrimSpace(before) {
@@ -218,16 +218,14 @@ func originally(text, before string) int {
 	return low
 }
 
-func isStart(b byte) bool { return b < 0x80 || b >= 0xc0 }
-
 // around cuts out a stretch of text with what surrounds it, at whole characters.
 func around(text string, begin, end int) string {
 	from, to := begin, end
 	for n := 0; n < excerptAround && from > 0; n++ {
-		for from--; from > 0 && !isStart(text[from]); from-- {
+		for from--; from > 0 && !utf8.RuneStart(text[from]); from-- {
 		}
 	}
-	for n := 0; (n < excerptAround || to < len(text) && !isStart(text[to])) && to < len(text); n++ {
+	for n := 0; (n < excerptAround || to < len(text) && !utf8.RuneStart(text[to])) && to < len(text); n++ {
 		to++
 	}
 	out := strings.ToValidUTF8(text[from:to], "")
@@ -363,7 +361,7 @@ func (x *Index) anyHas(ctx context.Context, places []int64, text string) (bool, 
 		if err != nil {
 			return false, fmt.Errorf("searching the log: %w", err)
 		}
-		if r := records[0]; r != nil && docOf(place, &r.Payload).has(text) {
+		if r := records[0]; r != nil && slices.ContainsFunc(Passages(&r.Payload), func(p Passage) bool { return strings.Contains(Fold(p.Text), text) }) {
 			return true, nil
 		}
 	}

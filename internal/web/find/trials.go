@@ -202,12 +202,9 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 	return listed, q.page(listed, q.sorted(all), has)
 }
 
-// chain returns the id of the trial with the record that is looked for, "" if there is none.
+// chain returns the id of the trial with the record that is looked for, "" if there is none or none is.
 func (q *Trials) chain(ctx context.Context, t *trial.Index) (string, error) {
-	if q.Record == "" {
-		return "", nil
-	}
-	if _, is := t.Get(q.Record); is {
+	if _, is := t.Get(q.Record); is || q.Record == "" {
 		return q.Record, nil
 	}
 	return t.Holding(ctx, q.Record)
