@@ -465,7 +465,7 @@ func rulesInSource(t *testing.T) map[string]bool {
 
 var ruleForm = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 
-// rulesAt returns the rules that a node of the source names: arguments of what adds findings, constants called Rule…, fields called Rule.
+// rulesAt returns the rules that a node of the source names: rows of the tables of rules, constants called Rule…, fields called Rule.
 func rulesAt(n ast.Node) []string {
 	var found []string
 	take := func(e ast.Expr) {
@@ -475,10 +475,22 @@ func rulesAt(n ast.Node) []string {
 	}
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		place, is := map[string]int{"refute": 1, "doubt": 1, "author": 1, "add": 2, "unopened": 2, "allDoubt": 0, "unsure": 0, "found": 2, "unseen": 0, "unshown": 0}[callee(n)]
-		if is && place < len(n.Args) {
-			take(n.Args[place])
-			take(n.Args[0]) // of a function in a function, which knows the guarantee
+		if len(n.Args) == 0 {
+			break
+		}
+		if callee(n) == "unopened" {
+			take(n.Args[2])
+		}
+		if names, is := n.Args[0].(*ast.CompositeLit); is && callee(n) == "each" {
+			for _, name := range names.Elts {
+				take(name)
+			}
+		}
+	case *ast.CompositeLit:
+		if len(n.Elts) == 4 {
+			if when, is := n.Elts[2].(*ast.Ident); is && slices.Contains([]string{"always", "otherwise", "applying", "ifOpen"}, when.Name) {
+				take(n.Elts[0])
+			}
 		}
 	case *ast.ValueSpec:
 		for i, name := range n.Names {
