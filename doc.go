@@ -1,33 +1,35 @@
 // Package jurat is the tour of the program. It holds no code.
 //
 // jurat puts AI agents before a jury, and seals what they and the jurors say into signed and time-stamped records that a stranger can verify
-// offline. Packages without a path are in the rooms of internal: log, court, tap, web.
+// offline. Packages without a path are in the rooms of internal: log, court, tap, web. The ways list the calls that change what is said, or whom to believe.
 //
 // # An answer of an agent is recorded
 //
-//	the agent calls its model      package recorder in its program, or 'jurat record' before it, leads the call through tap/relay
-//	  → whose call is it?          recorder asks log/access for the grant of the token, or one agent is named
-//	  → noted before it goes on    tap/sealer keeps a journal; then tap/relay asks the provider, and copies what passes
-//	  → the end is held back       by tap/relay in closed mode, until the record is there; open mode holds nothing
-//	  → what was said?             evidence/observed finds facts in the bytes and makes the act; tap/traffic and tap/convo find its conversation
-//	  → who may seal it?           court/acts: Observations for recorders; Acts.Seal for 'jurat seal' and a POST; the operator's acts: ledger.Operator
-//	  → what must stay erasable    tap/sealer says it of recorded acts, log/erasure of agents' and reviewers' by their setting; erasure keeps the values
-//	  → canonical JSON, signed     evidence: Draft.Seal leaves commitments; log/keys: the actor's own key
-//	  → does it fit, stamped       log/ledger: links of agents and reviewers; then log/stamping and timestamp: RFC 3161
-//	  → durable                    ledger/storage: sqlite or postgres; ledger judges again inside the transaction
+//	the agent calls its model      package recorder in its program, or 'jurat record' before it, leads it through tap/relay
+//	  → whose call is it?          relay: sealer.AgentOf; recorder: access.Agent; access: ledger.InChain
+//	  → noted before it goes on    relay: sealer.Begin, which keeps a journal; sealer: ledger.InPlace; relay asks the provider
+//	  → the end is held back       relay: sealer.End, in closed mode until the record is there; open mode holds nothing
+//	  → what was said?             sealer: traffic.Project finds its conversation, observed.Draft facts in the bytes; observed: evidence.NewDraft
+//	  → who may seal it?           sealer: acts.Seal, by Observations; acts: keys.ToSeal, ledger.Seal
+//	'jurat seal', or a POST        cmd/jurat: evidence.ParseDraft, acts.Sealable, acts.Seal; acts: ledger.Bind, keys.ToSeal, ledger.Seal
+//	every seal: what stays apart   ledger: erasure.Apart says it of agents and reviewers
+//	  → canonical JSON, signed     ledger: evidence.Seal leaves commitments; the actor's own key
+//	  → does it fit, stamped       links of agents and reviewers; ledger: erasure.Keep, stamping.Stamp; stamping: timestamp.Issue
+//	  → durable                    ledger: brief.Of, verify.JudgedActor, storage.Append; sqlite or postgres; ledger judges again inside the transaction
 //	  → proved, later              ledger: up to a signed checkpoint
 //
 // # A trial is held
 //
-//	a case                         court/subject: card and conversation of the accused, or its sealed records
-//	  → submitted                  court/schedule: court/trial seals the submission, then a queue that processes share has it
-//	  → its turn                   schedule calls trial.Resume, which reads the acts back; log/installation vouches for them
-//	  → who judges?                cmd/jurat gives schedule a court/panel: configuration, keys, limits; juror/rules, or juror/model through court/llm
-//	  → rounds                     jury says what follows from the acts, and asks; court/trial's clerk seals each by ledger.Seal, not by court/acts
-//	  → what people see            trial.View, projected from the records: web/docket, web/pages, web/server
+//	a case                         server: access.Who, subject.NewAs: card and conversation, or sealed records; access: ledger.InChain
+//	  → submitted                  server: acts.KeyedID, schedule.SubmitOnce; schedule: trial.Follow, trial.Submit, then a shared queue has it
+//	  → sealed, as all its acts    trial: lock.Lock, keys.Signers, evidence.NewDraft, ledger.Seal
+//	  → its turn                   schedule: trial.Resume; trial: ledger.Chain, subject.Parse; schedule: installation.Vouch; installation: verify.Record
+//	  → who judges?                cmd/jurat: panel.Sit, by configuration, keys, limits; panel: model.New (or rules), juror.Juror
+//	  → rounds                     trial: jury.Run, which says what follows; jury: juror.Answer; juror: model.Answer; model: llm.Ask; trial: jury.EncodeBody
+//	  → what people see            schedule: ledger.Checkpoint; View of trial, projected from the records: web/docket, web/pages, web/server
 //
-// A trial consists of acts alone. If a server dies in a round, its lock ends, and another process takes the trial over within 15 seconds. It replays the
-// sealed acts and asks only the seats that have no act yet; the jury must be the same. After six attempts the trial waits for a person.
+// A trial consists of acts alone. If a server dies, another process takes the trial over within 15 seconds, replays the sealed acts, and asks only the seats
+// that have none. After six attempts the trial waits for a person.
 //
 // # A file is verified
 //

@@ -3,9 +3,15 @@ package jurat
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +231,60 @@ func TestTourNamesEveryPackage(t *testing.T) {
 		}
 		must.Hold(t, slices.Contains(words, path), "the tour in doc.go does not name %s", p.ImportPath)
 	}
+}
+
+// mostCalls are how many calls between packages the walks of the tour may have, by the words with which they begin.
+var mostCalls = map[string]int{"the agent calls its model": 12, "'jurat seal', or a POST": 6, "a case": 25}
+
+// TestTourOfCalls: where the tour says "relay: sealer.Begin", package sealer has a function or method of that name, and relay uses one.
+func TestTourOfCalls(t *testing.T) {
+	folders, walk, caller, calls := map[string]string{}, "", "", map[string]int{}
+	for _, p := range listPackages(t) {
+		folders[path.Base(p.ImportPath)] = "." + strings.TrimPrefix(p.ImportPath, "jurat")
+	}
+	_, ways, _ := strings.Cut(string(must.Get(os.ReadFile("doc.go"))(t)), "# An answer")
+	ways, _, _ = strings.Cut(ways, "# A file is verified")
+	by, call := regexp.MustCompile(`^ *(?:cmd/)?([a-z]+): `), regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w+)`)
+	for row := range strings.Lines(ways) {
+		step, said, _ := strings.Cut(strings.TrimPrefix(row, "//\t"), "   ")
+		if !strings.HasPrefix(step, " ") {
+			walk = step
+		}
+		for part := range strings.SplitSeq(said, "; ") {
+			if named := by.FindStringSubmatch(part); named != nil {
+				caller = named[1]
+			}
+			for _, c := range call.FindAllStringSubmatch(part, -1) {
+				declared, _ := namesIn(t, folders[c[1]])
+				_, used := namesIn(t, folders[caller])
+				must.Hold(t, declared[c[2]] && used[c[2]], "%s: %s calls %s: package %[2]s uses no such name, or there is none", step, caller, c[0])
+				calls[walk]++
+			}
+		}
+	}
+	for walk, most := range mostCalls {
+		must.Hold(t, calls[walk] > most/2 && calls[walk] <= most, "the walk %q has %d calls, want at most %d", walk, calls[walk], most)
+	}
+}
+
+// namesIn returns the functions and methods that a package declares, and the names that it selects of others.
+func namesIn(t *testing.T, folder string) (declared, used map[string]bool) {
+	declared, used = map[string]bool{}, map[string]bool{}
+	for _, file := range must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		ast.Inspect(must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t), func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				declared[n.Name.Name] = true
+			case *ast.SelectorExpr:
+				used[n.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	return declared, used
 }
 
 // allowed accepts the standard library, whose paths have no dot in their first element, and what the rule names.
