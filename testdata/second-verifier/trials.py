@@ -171,7 +171,8 @@ class Course:
         if self._settings is None:
             must(bodies.settings_can_be(body["settings"]), "settings", "settings that cannot be")
             self._settings = body["settings"]
-        self._check_links(act, *((self._submission, [self._submission]) if phase == "initial" else (self._last_check[0], [])))
+        previous, saw = (self._submission, [self._submission]) if phase == "initial" else (self._last_check[0], [])
+        self._check_links(act, previous, saw)
         requests = [{"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)} for seat in self._asked(phase)]
         must(form(body["requests"]) == form(requests), "request", "other requests")
         must(body["rules"] == RULES, "settings", "unknown rules")
