@@ -209,7 +209,7 @@ func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 func (s *Store) askHead(ctx context.Context, conn *pgx.Conn) (storage.Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.silence)
 	defer cancel()
-	return s.HeadIn(ctx, reader{conn})
+	return storage.HeadIn(ctx, reader{conn})
 }
 
 // waitFor waits for a notification, for at most silence. told is false if none came.
@@ -315,7 +315,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	defer time.AfterFunc(patience, func() { s.evict(waiting, pid, patience) }).Stop()
 	set := false
 	batch.Queue(lockHead).QueryRow(func(row pgx.Row) error { return row.Scan(&set) })
-	queue(batch, []storage.Statement{s.ReadHead(&tx.head)}) // not with the lock: its snapshot must come after it
+	queue(batch, []storage.Statement{storage.ReadHead(&tx.head)}) // not with the lock: its snapshot must come after it
 	err = conn.SendBatch(ctx, batch).Close()
 	if err == nil && !set {
 		_, err = conn.Exec(ctx, settings, true)

@@ -102,12 +102,11 @@ func MakeBackup(ctx context.Context, path string, fill func(*Draft, storage.Head
 		if err := backupForm.only(ctx, db); err != nil {
 			return err
 		}
-		var head storage.Head
-		var root []byte
-		if err := db.QueryRowContext(ctx, spell(storage.SelectHead)).Scan(&head.Size, &root); err != nil {
+		from := &runner{on: db}
+		head, err := storage.HeadIn(ctx, from)
+		if err = errors.Join(err, from.close()); err != nil {
 			return err
 		}
-		copy(head.Root[:], root)
 		about, err := fill(&Draft{path, db}, head)
 		if err != nil {
 			return err

@@ -102,7 +102,7 @@ func (w writer) Queue(ctx context.Context, statements ...storage.Statement) erro
 	return w.s.prepared.Run(ctx, statements...)
 }
 
-func (w writer) Head(ctx context.Context) (storage.Head, error) { return w.s.HeadIn(ctx, w) }
+func (w writer) Head(ctx context.Context) (storage.Head, error) { return storage.HeadIn(ctx, w) }
 
 func (e engine) Admit(batch *storage.Batch) (last []storage.Statement, err error) {
 	return nil, e.makeWay(batch)

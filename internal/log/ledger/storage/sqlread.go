@@ -14,24 +14,24 @@ import (
 
 func (s *SQL) Head(ctx context.Context) (head Head, err error) {
 	err = s.engine.Read(ctx, func(from Reader) error {
-		head, err = s.HeadIn(ctx, from)
+		head, err = HeadIn(ctx, from)
 		return err
 	})
 	return head, err
 }
 
 // HeadIn reads the head in a transaction or on a connection.
-func (s *SQL) HeadIn(ctx context.Context, from Reader) (Head, error) {
+func HeadIn(ctx context.Context, from Reader) (Head, error) {
 	head := EmptyHead
-	return head, from.Run(ctx, s.ReadHead(&head))
+	return head, from.Run(ctx, ReadHead(&head))
 }
 
-// SelectHead reads the size and the root. The root is NULL if the last row is not the end of a batch: those after it are missing.
-const SelectHead = `SELECT idx + 1, root FROM jurat.tags ORDER BY idx DESC LIMIT 1`
+// selectHead reads the size and the root. The root is NULL if the last row is not the end of a batch: those after it are missing.
+const selectHead = `SELECT idx + 1, root FROM jurat.tags ORDER BY idx DESC LIMIT 1`
 
 // ReadHead returns the statement that reads the head.
-func (s *SQL) ReadHead(head *Head) Statement {
-	return Statement{Text: SelectHead, Row: func(scan Scan) error {
+func ReadHead(head *Head) Statement {
+	return Statement{Text: selectHead, Row: func(scan Scan) error {
 		var root []byte
 		if err := scan(&head.Size, &root); err != nil {
 			return err
