@@ -53,7 +53,7 @@ func TestAttacksMoveNothing(t *testing.T) {
 		return w
 	}
 	const want = 6603 // 12 of 13
-	resubmissions := 20
+	resubmissions := 8
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		resubmissions = 100
 	}

@@ -428,7 +428,7 @@ func (c *chance) prove(records []*evidence.Record) (checkpoint string) {
 
 // TestSecondVerifierOnChains compares the two verifiers on random chains.
 func TestSecondVerifierOnChains(t *testing.T) {
-	compareVerifiers(t, 200, 10_000, func(t *testing.T, c *chance, i int) given {
+	compareVerifiers(t, 100, 10_000, func(t *testing.T, c *chance, i int) given {
 		proved := i%20 == 0
 		b := c.bundle(t.Context(), proved)
 		o := verify.Options{}
@@ -445,7 +445,7 @@ func TestSecondVerifierOnTrials(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(trialPlans())) {
 		honest = append(honest, committedTrial(t, name))
 	}
-	compareVerifiers(t, 60, 3_000, func(t *testing.T, c *chance, i int) given {
+	compareVerifiers(t, 40, 3_000, func(t *testing.T, c *chance, i int) given {
 		return givenBundle(t, fmt.Sprintf("trial-%d", i), c.trial(t.Context(), honest), verify.Options{})
 	})
 }

@@ -102,7 +102,7 @@ func newJudges(t *testing.T, long bool) *judges {
 	must.Do(t, err)
 	answers := filepath.Join(t.TempDir(), "answers.wasm")
 	build := exec.Command("go", "build", "-o", answers, "./testdata/answers")
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	must.Need(t, err == nil, "%v\n%s", err, out)
 	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)

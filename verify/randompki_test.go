@@ -169,7 +169,7 @@ func actorName(t *testing.T, uri string) pkix.Extension {
 func TestRandomPKIs(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	found := map[bool]int{}
-	many, _, _ := chanceOfTest(t, 80, 200)
+	many, _, _ := chanceOfTest(t, 40, 200)
 	for seed := range uint64(many) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newRandomPKI(t, seed, public)

@@ -176,7 +176,7 @@ func (p *loaded) count() int {
 // be in the log once, in one order, and proved. Every other record in it must be one that was sent, complete, and
 // there once.
 func TestSharedUnderLoad(t *testing.T) {
-	lasts := 2 * time.Second
+	lasts := time.Second
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		lasts = time.Minute
 	}
