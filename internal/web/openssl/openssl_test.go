@@ -132,8 +132,7 @@ func certify(t *testing.T, name string, public crypto.PublicKey, by *made, chang
 	if by != nil {
 		issuer = by
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, issuer.Certificate, public, issuer.key)
-	must.Do(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, issuer.Certificate, public, issuer.key))(t)
 	parsed := must.Get(x509.ParseCertificate(der))(t)
 	return &made{parsed, key}
 }
@@ -162,8 +161,7 @@ func by(t *testing.T, r *evidence.Record, trusted *trust.Trust, root *made, give
 
 func reread(t *testing.T, trusted *trust.Trust) {
 	t.Helper()
-	doc, err := trusted.Marshal()
-	must.Do(t, err)
+	doc := must.Get(trusted.Marshal())(t)
 	parsed := must.Get(trust.Parse(doc))(t)
 	*trusted = *parsed
 }

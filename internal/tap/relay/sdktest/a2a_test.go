@@ -97,10 +97,7 @@ func talk(t *testing.T, c *a2aclient.Client) (got []string) {
 	t.Helper()
 	ctx := t.Context()
 	note := func(what string, value any, err error) {
-		doc, broken := json.Marshal(value)
-		if broken != nil {
-			t.Fatal(broken)
-		}
+		doc := must.Get(json.Marshal(value))(t)
 		got = append(got, made.ReplaceAllString(fmt.Sprintf("%s: %s %v", what, doc, err), "ID"))
 	}
 	ask := func(text string, task a2a.TaskID) *a2a.SendMessageRequest {
@@ -161,13 +158,10 @@ func TestA2A(t *testing.T) {
 			if !slices.Equal(direct, through) {
 				t.Errorf("direct:\n%s\nthrough recorders:\n%s", strings.Join(direct, "\n"), strings.Join(through, "\n"))
 			}
-			if want := `send task: {"id":"ID","artifacts":[{"artifactId":"a-1","parts":[{"text":"It is"},{"text":" in Bern."}]}]`; !strings.HasPrefix(direct[1], want) {
-				t.Errorf("the SDK does not work: %s", direct[1])
-			}
+			want := `send task: {"id":"ID","artifacts":[{"artifactId":"a-1","parts":[{"text":"It is"},{"text":" in Bern."}]}]`
+			must.Hold(t, strings.HasPrefix(direct[1], want), "the SDK does not work: %s", direct[1])
 			for _, r := range []*recorder.Recorder{asking, answering} {
-				if err := r.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.Close(t.Context()))
 			}
 			one, ourTrust := carried(t, ours)
 			other, theirTrust := carried(t, theirs)
@@ -175,9 +169,8 @@ func TestA2A(t *testing.T) {
 			o := verify.Options{Trust: both}
 			o.Together = verify.NewTogether(o)
 			for _, bundle := range []*evidence.Bundle{one, other} {
-				if r := verify.Bundle(bundle, o); r.Outcome == verify.Refuted {
-					t.Errorf("%+v", r.Details)
-				}
+				r := verify.Bundle(bundle, o)
+				must.Hold(t, r.Outcome != verify.Refuted, "%+v", r.Details)
 			}
 			r := o.Together.Exchanges()
 			asked, left := 0, 0 // with a body: that came to their end, and that the SDK left before the last byte, as it does with JSON that is called text
@@ -189,22 +182,18 @@ func TestA2A(t *testing.T) {
 				case o.Ended == evidence.ClientGone:
 					left++
 				}
-				if !strings.HasPrefix(record.Payload.Observed.Protocol, "a2a/"+string(b.version)) {
-					t.Errorf("the protocol is %q", record.Payload.Observed.Protocol)
-				}
+				must.Hold(t, strings.HasPrefix(record.Payload.Observed.Protocol, "a2a/"+string(b.version)),
+					"the protocol is %q", record.Payload.Observed.Protocol)
 			}
 			if len(one.Records) != len(other.Records) || asked < 7 || len(r.Pairs) != asked || len(r.Alone) != 2*left || len(r.Differences) != 0 {
 				t.Errorf("%d and %d records, %d exchanges with a body and %d that were left: %d pairs, %d differences, %d alone", len(one.Records), len(other.Records), asked, left, len(r.Pairs), len(r.Differences), len(r.Alone))
 			}
 			for _, p := range r.Pairs {
-				if !p.Proved || p.Witnesses != 2 {
-					t.Errorf("%+v", p)
-				}
+				must.Hold(t, p.Proved && p.Witnesses == 2, "%+v", p)
 			}
 			for _, bundle := range []*evidence.Bundle{one, other} {
-				if doc, err := bundle.Marshal(); err != nil || strings.Contains(string(doc), "marked-secret") {
-					t.Errorf("a secret is in the file (%v)", err)
-				}
+				doc, err := bundle.Marshal()
+				must.Hold(t, err == nil && !strings.Contains(string(doc), "marked-secret"), "a secret is in the file (%v)", err)
 			}
 		})
 	}
@@ -226,9 +215,7 @@ func carried(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 	defer i.Close()
 	var messages []*evidence.Record
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if placed.Record.Payload.ActionType == evidence.ObservedMessage {
 			messages = append(messages, placed.Record)
 		}

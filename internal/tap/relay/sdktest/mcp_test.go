@@ -164,9 +164,7 @@ func story(t *testing.T, version string, transport mcp.Transport) string {
 	}
 	all.Wait()
 	note("at once", sums, nil)
-	if err := session.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, session.Close(), nil)
 	return b.String()
 }
 
@@ -185,10 +183,7 @@ func overPipe(t *testing.T, past relay.Observer, mode relay.Mode, _ string) mcp.
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	if past != nil {
-		r, err := relay.New(past, relay.Options{Mode: mode, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(relay.New(past, relay.Options{Mode: mode, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)}))(t)
 		p := r.Pipe(relay.PipeOptions{Origin: "stdio:tools"})
 		clientSays, serverSays := toServer, toClient
 		toServer, fromClient2 := io.Pipe()
@@ -198,9 +193,7 @@ func overPipe(t *testing.T, past relay.Observer, mode relay.Mode, _ string) mcp.
 		t.Cleanup(func() {
 			select {
 			case err := <-done:
-				if err != nil {
-					t.Error(err)
-				}
+				must.Want(t, err, nil)
 			case <-time.After(20 * time.Second):
 				t.Error("the pipe does not end")
 			}
@@ -237,16 +230,12 @@ func before(t *testing.T, past relay.Observer, mode relay.Mode, handler http.Han
 	base := must.Get(url.Parse(server.URL))(t)
 	h, err := relay.New(past, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Mode: mode,
 		Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	between := httptest.NewServer(h)
 	t.Cleanup(func() {
 		between.CloseClientConnections()
 		between.Close()
-		if err := h.Wait(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, h.Wait(context.Background()), nil)
 	})
 	return between.URL + "/mcp"
 }
@@ -259,14 +248,10 @@ func TestMCP(t *testing.T) {
 			t.Run(way+" "+version, func(t *testing.T) {
 				t.Parallel()
 				direct := story(t, version, transport(t, nil, relay.Closed, version))
-				if !strings.Contains(direct, version) || !strings.Contains(direct, "42") || !strings.Contains(direct, "it failed") {
-					t.Fatalf("%s", direct)
-				}
+				must.Need(t, strings.Contains(direct, version) && strings.Contains(direct, "42") && strings.Contains(direct, "it failed"), "%s", direct)
 				for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
 					w := new(reader)
-					if through := story(t, version, transport(t, w, mode, version)); through != direct {
-						t.Errorf("%v: direct\n%s\nthrough\n%s", mode, direct, through)
-					}
+					must.Equal(t, story(t, version, transport(t, w, mode, version)), direct, mode, "through the relay")
 					w.read(t)
 				}
 			})
@@ -281,9 +266,7 @@ func TestMCPWithEndpoints(t *testing.T) {
 	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
 		past := &mcp.SSEClientTransport{Endpoint: before(t, new(reader), mode, handler)}
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), past, nil)
-		if (err == nil) != (mode == relay.Open) {
-			t.Errorf("%v: %v", mode, err)
-		}
+		must.Hold(t, (err == nil) == (mode == relay.Open), "%v: %v", mode, err)
 		if err == nil {
 			session.Close()
 		}
@@ -310,18 +293,13 @@ func (r *reader) read(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); (used() < 24 || !long()) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
-	if n := used(); n < 24 || n > 26 { // the client may repeat one to bring what the server asked for
-		t.Errorf("%d uses of tools were seen", n)
-	}
-	if !long() {
-		t.Error("the long resource was not seen")
-	}
+	n := used()
+	must.Hold(t, n >= 24 && n <= 26, "%d uses of tools were seen", n) // the client may repeat one to bring what the server asked for
+	must.Hold(t, long(), "the long resource was not seen")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, p := range r.said {
-		if p.Problem != "" {
-			t.Errorf("%s: %s", p.facts, p.Problem)
-		}
+		must.Hold(t, p.Problem == "", "%s: %s", p.facts, p.Problem)
 		if strings.Contains(p.facts, `"tool":"add"`) && (!p.Complete || r.ends[i] != relay.Complete || !strings.Contains(string(p.Output), "Sum")) {
 			t.Errorf("%s: %s: %s", p.facts, r.ends[i], p.Output)
 		}

@@ -27,9 +27,8 @@ func judges(t *testing.T) (stable, next judge) {
 	t.Helper()
 	folder := os.Getenv("JURAT_TEST_MCP_CONFORMANCE")
 	if folder == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("JURAT_TEST_MCP_CONFORMANCE names no folder with @modelcontextprotocol/conformance: scripts/test sdks sets it")
-		}
+		must.Need(t, os.Getenv("CI") != "true",
+			"JURAT_TEST_MCP_CONFORMANCE names no folder with @modelcontextprotocol/conformance: scripts/test sdks sets it")
 		t.Skip("JURAT_TEST_MCP_CONFORMANCE names no folder with @modelcontextprotocol/conformance: scripts/test sdks sets it")
 	}
 	in := func(path string) string { return filepath.Join(folder, "node_modules", path) }
@@ -54,9 +53,7 @@ func (j judge) says(t *testing.T, variables []string, args ...string) string {
 		}
 	}
 	slices.Sort(found)
-	if len(found) == 0 || err != nil {
-		t.Errorf("%v\n%.4000s", err, out)
-	}
+	must.Hold(t, len(found) != 0 && err == nil, "%v\n%.4000s", err, out)
 	return strings.Join(found, "\n")
 }
 
@@ -93,19 +90,13 @@ func TestMCPConformance(t *testing.T) {
 			at := running(t, server, test.flag)
 			w := new(reader)
 			through := test.by.says(t, nil, append([]string{"server", "--url", standingBefore(t, w, test.mode, at) + "/"}, test.args...)...)
-			if !strings.Contains(through, test.passed) {
-				t.Errorf("through the relay:\n%s", through)
-			}
+			must.Hold(t, strings.Contains(through, test.passed), "through the relay:\n%s", through)
 			if test.mode == relay.Closed {
-				if direct := test.by.says(t, nil, append([]string{"server", "--url", at + "/"}, test.args...)...); direct != through {
-					t.Errorf("direct\n%s\nthrough\n%s", direct, through)
-				}
+				must.Equal(t, test.by.says(t, nil, append([]string{"server", "--url", at + "/"}, test.args...)...), through, "direct")
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if len(w.said) < 50 {
-				t.Errorf("%d calls were seen", len(w.said))
-			}
+			must.Hold(t, len(w.said) >= 50, "%d calls were seen", len(w.said))
 		})
 	}
 }
@@ -123,9 +114,7 @@ func TestMCPClientConformance(t *testing.T) {
 			t.Parallel()
 			direct := stable.says(t, nil, "client", "--command", client, "--scenario", scenario)
 			through := stable.says(t, []string{between + "=client", between + "_CLIENT=" + client}, "client", "--command", os.Args[0], "--scenario", scenario)
-			if direct != through || !strings.Contains(direct, ", 0 failed") {
-				t.Errorf("direct\n%s\nthrough\n%s", direct, through)
-			}
+			must.Hold(t, direct == through && strings.Contains(direct, ", 0 failed"), "direct\n%s\nthrough\n%s", direct, through)
 		})
 	}
 }
@@ -135,13 +124,9 @@ func running(t *testing.T, server, flag string) string {
 	t.Helper()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	at := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	c := exec.Command(server, "-http="+at, flag)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		answer, err := http.Get("http://" + at)
@@ -149,9 +134,7 @@ func running(t *testing.T, server, flag string) string {
 			answer.Body.Close()
 			return "http://" + at
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
+		must.Need(t, !time.Now().After(deadline), "%v", err)
 	}
 }
 
@@ -163,9 +146,7 @@ func standingBefore(t *testing.T, w relay.Observer, mode relay.Mode, at string) 
 	t.Cleanup(func() {
 		front.CloseClientConnections()
 		front.Close()
-		if err := h.Wait(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, h.Wait(context.Background()), nil)
 	})
 	return front.URL
 }

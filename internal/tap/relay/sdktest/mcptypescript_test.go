@@ -82,9 +82,7 @@ func stand(mode string, command []string) error {
 func scripts(t *testing.T) (server, client string) {
 	t.Helper()
 	if os.Getenv("JURAT_TEST_MCP") == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("JURAT_TEST_MCP names no folder with @modelcontextprotocol/sdk: scripts/test sdks sets it")
-		}
+		must.Need(t, os.Getenv("CI") != "true", "JURAT_TEST_MCP names no folder with @modelcontextprotocol/sdk: scripts/test sdks sets it")
 		t.Skip("JURAT_TEST_MCP names no folder with @modelcontextprotocol/sdk: scripts/test sdks sets it")
 	}
 	return filepath.Join("testdata", "server.mjs"), filepath.Join("testdata", "client.mjs")
@@ -98,13 +96,9 @@ func learned(t *testing.T, variables []string, args ...string) string {
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, out, &errs)
-	}
+	must.Need(t, err == nil, "%v\n%s\n%s", err, out, &errs)
 	for _, want := range []string{`"Sum":42`, "it failed", `accept {\"ok\":true} m-1`, "progress 1", "long long", "Hello."} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("no %s in\n%s", want, out)
-		}
+		must.Hold(t, strings.Contains(string(out), want), "no %s in\n%s", want, out)
 	}
 	return string(out)
 }
@@ -117,12 +111,10 @@ func TestMCPTypeScript(t *testing.T) {
 		direct := learned(t, nil, client, "node", server)
 		for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
 			saw := filepath.Join(t.TempDir(), "saw")
-			if through := learned(t, []string{between + "=" + string(mode), between + "_SAW=" + saw}, client, os.Args[0], "node", server); through != direct {
-				t.Errorf("%v: direct\n%s\nthrough\n%s", mode, direct, through)
-			}
-			if uses, err := os.ReadFile(saw); string(uses) != "24" {
-				t.Errorf("%v: %s uses of tools were seen, %v", mode, uses, err)
-			}
+			through := learned(t, []string{between + "=" + string(mode), between + "_SAW=" + saw}, client, os.Args[0], "node", server)
+			must.Hold(t, through == direct, "%v: direct\n%s\nthrough\n%s", mode, direct, through)
+			uses, err := os.ReadFile(saw)
+			must.Hold(t, string(uses) == "24", "%v: %s uses of tools were seen, %v", mode, uses, err)
 		}
 	})
 	t.Run("HTTP", func(t *testing.T) {
@@ -131,9 +123,7 @@ func TestMCPTypeScript(t *testing.T) {
 		s.Stderr = os.Stderr
 		in := must.Get(s.StdinPipe())(t)
 		out := must.Get(s.StdoutPipe())(t)
-		if err := s.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Start())
 		t.Cleanup(func() { _ = in.Close(); _ = s.Wait() })
 		port := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 		base := &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
@@ -142,19 +132,13 @@ func TestMCPTypeScript(t *testing.T) {
 			w := new(reader)
 			h, err := relay.New(w, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Mode: mode,
 				Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			front := httptest.NewServer(h)
-			if through := learned(t, nil, client, front.URL+"/mcp"); through != direct {
-				t.Errorf("%v: direct\n%s\nthrough\n%s", mode, direct, through)
-			}
+			must.Equal(t, learned(t, nil, client, front.URL+"/mcp"), direct, mode, "through the relay")
 			w.read(t)
 			front.CloseClientConnections()
 			front.Close()
-			if err := h.Wait(context.Background()); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, h.Wait(context.Background()), nil)
 		}
 	})
 }
@@ -172,9 +156,7 @@ func TestMCPBetweenSDKs(t *testing.T) {
 			through := exec.Command(os.Args[0], "node", server)
 			saw := filepath.Join(t.TempDir(), "saw")
 			through.Env = append(os.Environ(), between+"=closed", between+"_SAW="+saw)
-			if got := story(t, version, &mcp.CommandTransport{Command: through}); got != direct {
-				t.Errorf("direct\n%s\nthrough\n%s", direct, got)
-			}
+			must.Equal(t, story(t, version, &mcp.CommandTransport{Command: through}), direct, "through the relay")
 			if uses, err := os.ReadFile(saw); string(uses) != "24" || !strings.Contains(direct, version) || !strings.Contains(direct, "42") {
 				t.Errorf("%s uses of tools were seen, %v\n%s", uses, err, direct)
 			}

@@ -59,9 +59,7 @@ func (w *witness) sees(t *testing.T, n int) {
 			break
 		}
 	}
-	if seen != n {
-		t.Errorf("the witness saw %d calls of %d", seen, n)
-	}
+	must.Hold(t, seen == n, "the witness saw %d calls of %d", seen, n)
 }
 
 // through starts a relay before a provider, and returns the address by which it is asked instead.
@@ -241,10 +239,7 @@ func geminiClient(ctx context.Context, base, key string) (*genai.Client, error) 
 // said is what an SDK made of an answer, without what differs from call to call.
 func said(t *testing.T, result any, err error) string {
 	t.Helper()
-	text, failed := json.MarshalIndent(result, "", " ")
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	text := must.Get(json.MarshalIndent(result, "", " "))(t)
 	// Some errors have the body in further lines, which the servers write with its members in any order.
 	reason, _, _ := strings.Cut(fmt.Sprint(err), "\n")
 	reason = inBraces.ReplaceAllStringFunc(reason, sorted)
@@ -305,12 +300,8 @@ func TestStreams(t *testing.T) {
 				direct := said(t, result, err)
 				w := &witness{}
 				result, err = s.stream(t.Context(), through(t, streaming(t, c.body, c.cut), w)+s.path, "key")
-				if relayed := said(t, result, err); relayed != direct {
-					t.Errorf("directly, the SDK says\n%s\nand through the relay\n%s", direct, relayed)
-				}
-				if name == "whole" && (err != nil || !strings.Contains(direct, "Hello") && !strings.Contains(direct, "Tōkyō")) {
-					t.Errorf("%v\n%s", err, direct)
-				}
+				must.Equal(t, said(t, result, err), direct, "through the relay, the SDK says")
+				must.Hold(t, name != "whole" || err == nil && (strings.Contains(direct, "Hello") || strings.Contains(direct, "Tōkyō")), "%v\n%s", err, direct)
 				w.sees(t, 1)
 			})
 		}
@@ -361,12 +352,9 @@ func TestAnswers(t *testing.T) {
 				if name == "cut off" && strings.Contains(direct, "EOF") && strings.Contains(relayed, "502") {
 					relayed = direct // the provider said nothing at all, which the relay can only tell in an answer
 				}
-				if relayed != direct {
-					t.Errorf("directly, the SDK says\n%s\nand through the relay\n%s", direct, relayed)
-				}
-				if len(first.Requests()) != len(second.Requests()) {
-					t.Errorf("directly, there were %d calls, and through the relay %d", len(first.Requests()), len(second.Requests()))
-				}
+				must.Hold(t, relayed == direct, "directly, the SDK says\n%s\nand through the relay\n%s", direct, relayed)
+				must.Hold(t, len(first.Requests()) == len(second.Requests()),
+					"directly, there were %d calls, and through the relay %d", len(first.Requests()), len(second.Requests()))
 				w.sees(t, len(second.Requests()))
 			})
 		}

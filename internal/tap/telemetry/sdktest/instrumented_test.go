@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence/observed"
 	"jurat/internal/tap/traffic"
+	"jurat/internal/test/must"
 )
 
 // parcelModel asks for a tool first, and then answers.
@@ -54,29 +55,21 @@ func TestInstrumentedAgents(t *testing.T) {
 			t.Run(library+" "+exporter, func(t *testing.T) {
 				d := newDesk(t, nil)
 				agent := exec.Command(node, "testdata/agent.cjs", library, exporter, parcelModel(t).URL, d.URL)
-				if out, err := agent.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				if d.types[media] == 0 || len(d.types) != 1 {
-					t.Errorf("sent: %v", d.types)
-				}
+				out, err := agent.CombinedOutput()
+				must.Need(t, err == nil, "%v\n%s", err, out)
+				must.Hold(t, d.types[media] != 0 && len(d.types) == 1, "sent: %v", d.types)
 				var told []traffic.Projection
 				slices.SortStableFunc(d.reports, func(a, b observed.Act) int { return strings.Compare(a.Began, b.Began) })
 				for _, r := range d.reports {
 					p, f := said(t, r), factsOf(r)
-					if !strings.HasSuffix(r.RequestID, "-events") && (f.Usage == nil || f.Model == "" || !strings.Contains(string(f.Parameters), "openai")) {
-						t.Errorf("a span states %+v", f)
-					}
+					must.Hold(t, strings.HasSuffix(r.RequestID, "-events") || f.Usage != nil && f.Model != "" && strings.Contains(string(f.Parameters), "openai"),
+						"a span states %+v", f)
 					if p.Prompt != nil {
 						told = append(told, p)
 					}
 				}
-				if len(told) != 2 {
-					t.Fatalf("%d acts with messages: want 2", len(told))
-				}
-				if got := string(told[0].Prompt) + " " + string(told[0].Output); got != asked+"] "+call {
-					t.Errorf("first\n%s\nwant\n%s", got, asked+"] "+call)
-				}
+				must.Need(t, len(told) == 2, "%d acts with messages: want 2", len(told))
+				must.Equal(t, string(told[0].Prompt)+" "+string(told[0].Output), asked+"] "+call, "first")
 				if got, want := string(told[1].Prompt)+" "+string(told[1].Output), asked+","+call+`,{"content":"Kassel","role":"tool","tool_call_id":"call_1"}] "In Kassel."`; got != want {
 					t.Errorf("second\n%s\nwant\n%s", got, want)
 				}

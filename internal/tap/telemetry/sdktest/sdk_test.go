@@ -26,6 +26,7 @@ import (
 	"jurat/internal/tap/sealer"
 	"jurat/internal/tap/telemetry"
 	"jurat/internal/tap/traffic"
+	"jurat/internal/test/must"
 )
 
 // A desk is a receiver that keeps what it was told.
@@ -90,10 +91,7 @@ func (d *desk) report(_ context.Context, told observed.Act, _ string) (sealer.Ac
 // said reads what was told.
 func said(t *testing.T, told observed.Act) traffic.Projection {
 	t.Helper()
-	p, err := traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: told.Request.Kept})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: told.Request.Kept}))(t)
 	return p
 }
 
@@ -107,10 +105,7 @@ func factsOf(told observed.Act) observed.Facts {
 func tracer(t *testing.T, d *desk, limits trace.SpanLimits, options ...otlptracehttp.Option) *trace.TracerProvider {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", d.URL)
-	exporter, err := otlptracehttp.New(t.Context(), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exporter := must.Get(otlptracehttp.New(t.Context(), options...))(t)
 	return trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithRawSpanLimits(limits), trace.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))))
 }
 
@@ -132,12 +127,8 @@ func TestGoSDK(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Jurat-Agent=Bearer%20secret") // as docs/recorder.md has it
 	p := tracer(t, d, noLimits, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
 	chat(p)
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(d.reports) != 1 || d.reports[0].Agent != "token-bot" || d.types["application/x-protobuf gzip"] != 1 {
-		t.Fatalf("%+v, %v", d.reports, d.types)
-	}
+	must.Do(t, p.Shutdown(t.Context()))
+	must.Need(t, len(d.reports) == 1 && d.reports[0].Agent == "token-bot" && d.types["application/x-protobuf gzip"] == 1, "%+v, %v", d.reports, d.types)
 	if s := said(t, d.reports[0]); string(s.Prompt) != `[{"content":"Where is parcel 17?","role":"user"}]` || string(s.Output) != `"In Kassel."` || s.Problem != "" || string(factsOf(d.reports[0]).Usage) != `{"input_tokens":9}` {
 		t.Errorf("%+v", s)
 	}
@@ -154,15 +145,10 @@ func TestLimitsOfTheSDK(t *testing.T) {
 	limits.AttributeCountLimit = -1
 	q := tracer(t, d, limits)
 	chat(q)
-	if err := errors.Join(p.Shutdown(t.Context()), q.Shutdown(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	if len(d.reports) != 2 {
-		t.Fatalf("%d reports", len(d.reports))
-	}
-	if s := said(t, d.reports[0]); !strings.Contains(s.Problem, "2 attributes of the span, which the sender dropped") || s.Prompt != nil {
-		t.Errorf("%+v", s)
-	}
+	must.Do(t, errors.Join(p.Shutdown(t.Context()), q.Shutdown(t.Context())))
+	must.Need(t, len(d.reports) == 2, "%d reports", len(d.reports))
+	s := said(t, d.reports[0])
+	must.Hold(t, strings.Contains(s.Problem, "2 attributes of the span, which the sender dropped") && s.Prompt == nil, "%+v", s)
 	if s := said(t, d.reports[1]); !strings.Contains(s.Problem, "gen_ai.input.messages: what is told has 40 characters and is not whole JSON") || s.Prompt != nil || s.Output != nil {
 		t.Errorf("%+v", s)
 	}
@@ -174,12 +160,8 @@ func TestSDKComesAgain(t *testing.T) {
 	d.broken = 1
 	p := tracer(t, d, noLimits, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Second, MaxElapsedTime: time.Minute}))
 	chat(p)
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(d.reports) != 1 || d.types["application/x-protobuf"] != 2 {
-		t.Errorf("%d reports, %v", len(d.reports), d.types)
-	}
+	must.Do(t, p.Shutdown(t.Context()))
+	must.Hold(t, len(d.reports) == 1 && d.types["application/x-protobuf"] == 2, "%d reports, %v", len(d.reports), d.types)
 }
 
 // TestSDKIsToldOfRefusals: the SDK reports what is refused for good, and does not send it again.
@@ -201,10 +183,7 @@ func TestSDKIsToldOfRefusals(t *testing.T) {
 func TestLogsOfTheSDK(t *testing.T) {
 	d := newDesk(t, nil)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", d.URL)
-	exporter, err := otlploghttp.New(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	exporter := must.Get(otlploghttp.New(t.Context()))(t)
 	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)))
 	ctx, span := trace.NewTracerProvider().Tracer("shop").Start(t.Context(), "chat m")
 	for name, body := range map[string]attribute.Value{"gen_ai.user.message": attribute.MapValue(attribute.String("content", "Where?")), "gen_ai.choice": attribute.MapValue(attribute.Int("index", 0), attribute.Map("message", attribute.String("content", "Here.")))} {
@@ -215,12 +194,8 @@ func TestLogsOfTheSDK(t *testing.T) {
 		provider.Logger("shop").Emit(ctx, r)
 	}
 	span.End()
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(d.reports) != 1 {
-		t.Fatalf("%d reports", len(d.reports))
-	}
+	must.Do(t, provider.Shutdown(t.Context()))
+	must.Need(t, len(d.reports) == 1, "%d reports", len(d.reports))
 	if s := said(t, d.reports[0]); string(s.Prompt) != `[{"content":"Where?","role":"user"}]` || string(s.Output) != `"Here."` || !strings.HasSuffix(d.reports[0].RequestID, span.SpanContext().SpanID().String()+"-events") {
 		t.Errorf("%+v", s)
 	}
