@@ -232,5 +232,5 @@ func Plain(n *Node) string {
 
 // ReadLenient returns the root of a value as most libraries read it: the last of two members counts, and U+FFFD stands for a broken character.
 func ReadLenient(v jsontext.Value) (*Node, error) {
-	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(v), lenient), doc: &Document{raw: v, lenient: true}}).read(nil, "")
+	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewBuffer(v), lenient), doc: &Document{raw: v, lenient: true}}).read(nil, "")
 }

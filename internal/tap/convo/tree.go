@@ -75,7 +75,7 @@ func Parse(file string, raw []byte) (*Node, error) {
 // ReadTree returns the root of a document that is known to have a canonical form, of any length.
 func ReadTree(file string, raw []byte) (*Node, error) {
 	d := &Document{file: file, raw: raw}
-	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(d.raw)), doc: d}).read(nil, "")
+	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewBuffer(d.raw)), doc: d}).read(nil, "")
 }
 
 // block is the distance of the places for which a document knows its lines.
@@ -396,7 +396,7 @@ func (d *Document) Parse(from, to int64, pointer string) (*Node, error) {
 		}
 		return nil, d.ErrorAt(from, pointer, err.Error())
 	}
-	n, err := (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(value)), doc: d, base: from}).read(nil, "")
+	n, err := (&tokens{Decoder: jsontext.NewDecoder(bytes.NewBuffer(value)), doc: d, base: from}).read(nil, "")
 	if err != nil {
 		return nil, d.ErrorAt(from, pointer, err.Error())
 	}
@@ -407,7 +407,7 @@ func (d *Document) Parse(from, to int64, pointer string) (*Node, error) {
 // Look finds a value and what is directly in it, of an array its first elements. What is deeper is passed over, without a Text. Of a value that is not JSON
 // it also returns what came before.
 func (d *Document) Look(from, to int64, pointer string, most int) (*Node, error) {
-	n, err := (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(d.raw[from:to])), doc: d, base: from, most: most}).read(nil, "")
+	n, err := (&tokens{Decoder: jsontext.NewDecoder(bytes.NewBuffer(d.raw[from:to])), doc: d, base: from, most: most}).read(nil, "")
 	if n != nil {
 		n.prefix = pointer
 	}
@@ -517,7 +517,7 @@ func ObjectOf(v jsontext.Value) *Node {
 
 // Outline finds what is directly in a value, as Look does, whatever is in that; nil: it is no JSON, or has more members than any reader takes values.
 func Outline(v jsontext.Value) *Node {
-	t := &tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(v), lenient), doc: &Document{raw: v, lenient: true}, most: evidence.MaxValues / 100}
+	t := &tokens{Decoder: jsontext.NewDecoder(bytes.NewBuffer(v), lenient), doc: &Document{raw: v, lenient: true}, most: evidence.MaxValues / 100}
 	if n, err := t.read(nil, ""); err == nil && v.IsValid(lenient) {
 		return n
 	}

@@ -425,7 +425,7 @@ func countProtobuf(of protoreflect.MessageDescriptor, body []byte, depth int, le
 }
 
 func countJSON(body []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(body))
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	for left := maxValues; ; {
 		token, err := d.ReadToken()
 		if errors.Is(err, io.EOF) {

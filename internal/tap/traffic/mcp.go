@@ -114,7 +114,7 @@ func (r *reading) rpcRequest() rpcs {
 }
 
 func (r *reading) rpcs(what string, body []byte) (list rpcs) {
-	d := jsontext.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff"))), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(bytes.TrimPrefix(body, []byte("\ufeff"))), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for d.PeekKind() != 0 {
 		v, err := d.ReadValue()
 		if err != nil {
