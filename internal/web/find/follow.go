@@ -105,8 +105,8 @@ func (c *change) exec(statement string, args ...any) error {
 	return err
 }
 
-// errMany says that records are left for the next change.
-var errMany = errors.New("enough records for one change of the index of words")
+// errMany says that records are left for the next time.
+var errMany = errors.New("enough records for this time")
 
 // follow adds records until there are many, the log ends, or ctx does. While one is added, the next are read and folded. It returns the place of the
 // next record to read.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"jurat/evidence"
+	"jurat/internal/kit/inorder"
 	"jurat/internal/log/ledger"
 )
 
@@ -86,7 +87,7 @@ type Found struct {
 // long as it has a cursor, there may be more. may returns an error if the reader may not read a record; it is asked about
 // every hit. nil: all may be read. Its errors are those of the file, of the log and of may.
 func (x *Index) Records(ctx context.Context, q *Records, in Scope, may func(*evidence.Record) (bool, error)) (*Found, error) {
-	s := &searching{Index: x, q: q, found: &Found{Hits: []Hit{}}, may: may, since: time.Now()}
+	s := &searching{Index: x, q: q, limit: cmp.Or(q.Limit, usual), found: &Found{Hits: []Hit{}}, may: may, since: time.Now()}
 	if err := s.run(ctx, &in); err != nil {
 		return nil, fmt.Errorf("searching the log: %w", err)
 	}
@@ -96,15 +97,19 @@ func (x *Index) Records(ctx context.Context, q *Records, in Scope, may func(*evi
 type searching struct {
 	*Index
 	q     *Records
+	limit int // of hits
 	found *Found
 	may   func(*evidence.Record) (bool, error)
 	looks int
 	since time.Time
 }
 
-// lookAtOnce is how many candidates are read together. Each can be as large as a record may be.
-const lookAtOnce = 4
+const (
+	lookAtOnce = 4  // candidates that are read together
+	maxAhead   = 64 // candidates that are opened before it is known whether they are needed: each can be as large as a record may be
+)
 
+// run opens candidates on all cores: as many at a time as the page may need.
 func (s *searching) run(ctx context.Context, in *Scope) error {
 	query, args, err := s.candidates(ctx, in)
 	if query == "" || err != nil {
@@ -115,23 +120,27 @@ func (s *searching) run(ctx context.Context, in *Scope) error {
 		return err
 	}
 	defer rows.Close()
-	var places []int64
 	for more := true; more; {
-		if more = rows.Next(); more {
-			var place int64
-			var chain, role, actor string
-			if err := rows.Scan(&place, &chain, &role, &actor); err != nil {
-				return err
-			}
-			if in.allows(chain, evidence.Role(role), actor) {
-				places = append(places, place)
+		var places []int64
+		for more = true; more && len(places) < max(lookAtOnce, min(s.limit, maxAhead)); {
+			if more = rows.Next(); more {
+				var place int64
+				var chain, role, actor string
+				if err := rows.Scan(&place, &chain, &role, &actor); err != nil {
+					return err
+				}
+				if in.allows(chain, evidence.Role(role), actor) {
+					places = append(places, place)
+				}
 			}
 		}
-		if len(places) == lookAtOnce || !more {
-			if done, err := s.look(ctx, places); done || err != nil {
-				return err
-			}
-			places = places[:0]
+		open := func(places []int64) ([]look, error) { return s.open(ctx, places) }
+		err := inorder.Each(slices.Collect(slices.Chunk(places, lookAtOnce)), open, s.take)
+		if errors.Is(err, errMany) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return rows.Err()
@@ -191,30 +200,48 @@ func (s *searching) candidates(ctx context.Context, in *Scope) (query string, ar
 	return "SELECT place, chain, role, actor FROM " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + at + order, args, nil
 }
 
-// look opens candidates in their order, and reports whether the page is full.
-func (s *searching) look(ctx context.Context, places []int64) (full bool, err error) {
-	records, err := s.open(ctx, places)
+// A look is what came of opening a candidate.
+type look struct {
+	Hit
+	has bool
+}
+
+// open opens candidates. One that has expired has nothing.
+func (s *searching) open(ctx context.Context, places []int64) ([]look, error) {
+	rows, err := s.ledger.RowsAt(ctx, places)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	for i, record := range records {
-		hit := &Hit{Place: places[i], Record: record}
-		has := record != nil && (s.q.Text == "" || s.says(hit))
-		if has && s.may != nil {
-			if has, err = s.may(record); err != nil {
-				return false, err
+	looks := make([]look, len(places))
+	for i := range rows {
+		l := &looks[slices.Index(places, rows[i].Index)]
+		l.Place = rows[i].Index
+		if l.Record, err = rows[i].Record(); err != nil && !errors.Is(err, ledger.ErrExpired) {
+			return nil, err
+		}
+		l.has = err == nil && (s.q.Text == "" || s.says(&l.Hit))
+	}
+	return looks, nil
+}
+
+// take takes candidates in their order. It returns errMany when the page is full.
+func (s *searching) take(looks []look) (err error) {
+	for _, l := range looks {
+		if l.has && s.may != nil {
+			if l.has, err = s.may(l.Record); err != nil {
+				return err
 			}
 		}
-		if has {
-			s.found.Hits = append(s.found.Hits, *hit)
+		if l.has {
+			s.found.Hits = append(s.found.Hits, l.Hit)
 		}
 		s.looks++
-		if len(s.found.Hits) == cmp.Or(s.q.Limit, usual) || s.looks == maxLooks || time.Since(s.since) > lookTime {
-			s.found.Next = strconv.FormatInt(places[i], 10)
-			return true, nil
+		if len(s.found.Hits) == s.limit || s.looks == maxLooks || time.Since(s.since) > lookTime {
+			s.found.Next = strconv.FormatInt(l.Place, 10)
+			return errMany
 		}
 	}
-	return false, nil
+	return nil
 }
 
 func (s *searching) says(hit *Hit) (has bool) {
@@ -228,28 +255,6 @@ func (s *searching) says(hit *Hit) (has bool) {
 		}
 	}
 	return false
-}
-
-// open reads the records at these places. A record is nil if it has expired.
-func (x *Index) open(ctx context.Context, places []int64) ([]*evidence.Record, error) {
-	if len(places) == 0 {
-		return nil, nil
-	}
-	rows, err := x.ledger.RowsAt(ctx, places)
-	if err != nil {
-		return nil, err
-	}
-	records := make([]*evidence.Record, len(places))
-	for i := range rows {
-		record, err := rows[i].Record()
-		switch {
-		case err == nil:
-			records[slices.Index(places, rows[i].Index)] = record
-		case !errors.Is(err, ledger.ErrExpired):
-			return nil, err
-		}
-	}
-	return records, nil
 }
 
 // A FieldError says which parameter of a search is wrong, and why.

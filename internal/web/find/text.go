@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -355,15 +354,13 @@ func (x *Index) withText(ctx context.Context, term, text string) (_ map[string][
 	return places, err
 }
 
-func (x *Index) anyHas(ctx context.Context, places []int64, text string) (bool, error) {
-	for _, place := range places {
-		records, err := x.open(ctx, []int64{place})
-		if err != nil {
-			return false, fmt.Errorf("searching the log: %w", err)
-		}
-		if r := records[0]; r != nil && slices.ContainsFunc(Passages(&r.Payload), func(p Passage) bool { return strings.Contains(Fold(p.Text), text) }) {
-			return true, nil
-		}
+func (x *Index) anyHas(ctx context.Context, places []int64, text string) (has bool, err error) {
+	defer fault.While(&err, "searching the log")
+	s := &searching{Index: x, q: &Records{Text: text}}
+	for i := 0; i < len(places) && !has && err == nil; i++ {
+		var looks []look
+		looks, err = s.open(ctx, places[i:i+1])
+		has = slices.ContainsFunc(looks, func(l look) bool { return l.has })
 	}
-	return false, nil
+	return has, err
 }
