@@ -907,6 +907,9 @@ func refusedTrust(t *testing.T) []given {
 		{"with a second key that is not there", `"custody":`, `"with":["sha256:` + strings.Repeat("1", 64) + `"],"custody":`},
 		{"with a log twice", `"logs": [`, `"logs": ["jurattest.example/log+x", "jurattest.example/log+x",`},
 		{"with a revocation that is none", `"clock":`, `"revocation":"ocsp","clock":`},
+		{"with a policy with a leading zero", `"clock":`, `"policies":["1.02"],"clock":`},
+		{"with a policy of an arc that is none", `"clock":`, `"policies":["1.40"],"clock":`},
+		{"with two byte order marks", `{`, "\ufeff\ufeff{"},
 		{"with a revocation of CAs alone", `"clock":`, `"revocation":"short","clock":`},
 		{"with a number that is none", `"format":`, `"logs2": 9007199254740993, "format":`},
 	}...) {

@@ -397,10 +397,12 @@ func CheckEncoding(text []byte) error {
 
 func beginsJSON(c byte) bool { return strings.IndexByte("{[\" \t\r\n", c) >= 0 }
 
-// CutMark removes the byte order mark before a text in UTF-8.
+// CutMark removes the byte order mark before a text in UTF-8. It leaves several there, so that one who calls it twice reads no more than one who calls it once.
 func CutMark(file []byte) []byte {
-	rest, _ := bytes.CutPrefix(file, []byte(ByteOrderMark))
-	return rest
+	if rest := bytes.TrimPrefix(file, []byte(ByteOrderMark)); !bytes.HasPrefix(rest, []byte(ByteOrderMark)) {
+		return rest
+	}
+	return file
 }
 
 // Mend opens a document as it is. If that fails, Mend opens its canonical form.

@@ -160,3 +160,12 @@ func unchanged(text string) bool {
 	form, err := bounds.Canonical([]byte("[" + text + "]"))
 	return err == nil && string(form) == "["+text+"]"
 }
+
+// TestOneMark cuts one byte order mark, by however many readers a file passes.
+func TestOneMark(t *testing.T) {
+	const mark = ByteOrderMark
+	for file, want := range map[string]string{"": "", "{}": "{}", mark: "", mark + "{}": "{}", mark + mark + "{}": mark + mark + "{}"} {
+		got := string(CutMark(CutMark([]byte(file))))
+		must.Hold(t, got == want, "%q: %q, want %q", file, got, want)
+	}
+}

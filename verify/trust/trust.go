@@ -312,7 +312,7 @@ func (a *Authority) prepare() (identity []byte, err error) {
 	}
 	for _, text := range a.Policies {
 		oid, err := x509.ParseOID(text)
-		if err != nil {
+		if err != nil || oid.String() != text {
 			return nil, fmt.Errorf("policies: %q is not an object identifier in dotted form", text)
 		}
 		a.policies = append(a.policies, oid)
