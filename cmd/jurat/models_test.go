@@ -37,7 +37,7 @@ type scene struct {
 
 var (
 	seatIDs     = []string{"juror-gpt", "juror-claude", "juror-gemini", "final-judge"}
-	seatModels  = []string{"gpt-4o", "claude-haiku-4-5", "gemini-2.5-flash", "gemini-2.5-pro"}
+	seatModels  = []string{"gpt-4o", "claude-haiku-4-5", "gemini-3.8-flash", "gemini-3.5-flash-lite"} // none that a vendor has ended: the trials are of today
 	seatKeys    = []string{"TEST_OPENAI_KEY", "TEST_ANTHROPIC_KEY", "TEST_GEMINI_KEY", "TEST_JUDGE_KEY"}
 	seatVendors = []llmtest.Vendor{llmtest.OpenAI, llmtest.Anthropic, llmtest.Gemini, llmtest.Gemini}
 	providers   = []string{"openai", "anthropic", "gemini", "gemini"}
@@ -504,12 +504,12 @@ func TestSnapshotsAreVersions(t *testing.T) {
 		}
 	}
 	s := newScene(t, map[int]llmtest.Script{0: says("gpt-4o-2024-08-06", llmtest.Nothing), 1: says("claude-haiku-4-5-20251001", llmtest.Blocked),
-		2: says("gemini-2.5-flash-lite", llmtest.Nothing)})
+		2: says("gemini-3.8-flash-lite", llmtest.Nothing)})
 	out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
-	must.Contain(t, out, "answered by gemini-2.5-flash-lite, not gemini-2.5-flash")
+	must.Contain(t, out, "answered by gemini-3.8-flash-lite, not gemini-3.8-flash")
 	must.Equal(t, strings.Count(out, "answered by"), 1)
 	want := map[string]string{"juror-gpt": "gpt-4o gpt-4o-2024-08-06", "juror-claude": "claude-haiku-4-5 claude-haiku-4-5-20251001",
-		"juror-gemini": "gemini-2.5-flash-lite unreported"}
+		"juror-gemini": "gemini-3.8-flash-lite unreported"}
 	got := map[string]string{}
 	for _, r := range s.records() {
 		if r.Payload.ActionType == evidence.Evaluation {

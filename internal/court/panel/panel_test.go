@@ -248,7 +248,7 @@ var protocols = []struct {
 	{llmtest.OpenAI, "openai", "gpt-4o", "gpt-4o"},
 	{llmtest.Compatible, "compatible", "gpt-4o", "gpt-4o"},
 	{llmtest.Anthropic, "anthropic", "claude", "claude-haiku-4-5"},
-	{llmtest.Gemini, "gemini", "gemini", "gemini-2.5-flash"},
+	{llmtest.Gemini, "gemini", "gemini", "gemini-3.5-flash-lite"},
 }
 
 // A cast is a jury of characters: the first seat speaks one protocol, and the others are Careful or Strict.
