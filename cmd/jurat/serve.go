@@ -139,7 +139,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, std stdio) error {
 		defer table.Close()
 		counted := server.NewTrialMetrics(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks,
-			Sit: func(on *subject.Case, spent int64) trial.Config { return counted.Seated(ct.sit(on, spent)) }, Vouch: i.Vouch, Reading: progress(std, "reading the trials of the log"), Parallel: c.Parallel,
+			Sit: func(on *subject.Case, spent int64) trial.Config { return ct.sit(on, spent).Wrapped(counted.Measured) }, Vouch: i.Vouch, Reading: progress(std, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
 				trace := traces.Trial()
 				return func(e trial.Event) {

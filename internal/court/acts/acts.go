@@ -185,10 +185,7 @@ func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*
 	if err := Acceptable(&signed.Payload); err != nil {
 		return nil, err
 	}
-	draft, err := evidence.NewDraft(signed.Payload)
-	if err != nil {
-		return nil, err
-	}
+	draft := &evidence.Draft{Payload: signed.Payload}
 	if err := a.mayAct(ctx, by, draft); err != nil {
 		return nil, err
 	}

@@ -50,11 +50,11 @@ func New(plan *Plan, client *http.Client) (*Panel, error) {
 	p := &Panel{plan: plan, settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
 		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
 	if plan.Offline {
-		all := rules.OfflinePanel(nil)
+		seats, judge := rules.Seats()
 		rule := &seated{Chair: &Chair{Member: Member{Provider: Rules}}}
-		p.settings.Seats, p.seats = all.Seats, slices.Repeat([]*seated{rule}, len(all.Seats))
+		p.settings.Seats, p.seats = seats, slices.Repeat([]*seated{rule}, len(seats))
 		if plan.Method == jury.FinalJudge {
-			p.settings.Judge, p.judge = &all.JudgeSeat, rule
+			p.settings.Judge, p.judge = &judge, rule
 		}
 		return p, nil
 	}
@@ -137,8 +137,7 @@ func settingsOf(c *Chair) llm.Settings {
 // seat describes the chair for a trial's records. It leaves out the key and where the key was found.
 func (s *seated) seat() (jury.Seat, error) {
 	if s.Provider == Rules {
-		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: rules.Provider, Model: rules.Model,
-			Parameters: jsontext.Value("{}"), Template: rules.Digest()}, nil
+		return rules.Seat(s.ID, s.Role, s.Focus), nil
 	}
 	doc, err := json.Marshal(struct {
 		BaseURL     string   `json:"base_url,omitzero"`
@@ -156,7 +155,7 @@ func (s *seated) seat() (jury.Seat, error) {
 
 // Sit returns the jurors, and the judge (nil: none), of a trial of a case that has spent an amount. Its time limit starts now.
 func (p *Panel) Sit(on *subject.Case, spent int64) (jurors []jury.Juror, judge jury.Juror) {
-	all := rules.OfflinePanel(on)
+	members, rule := rules.Jurors(on)
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
 		limits.Until = time.Now().Add(p.plan.Trial)
@@ -166,10 +165,10 @@ func (p *Panel) Sit(on *subject.Case, spent int64) (jurors []jury.Juror, judge j
 		purse = llm.NewPurse(p.settings.CostCeiling, spent)
 	}
 	for i, c := range p.seats {
-		jurors = append(jurors, limits.Juror(p.member(c, on, all.Jurors[i%len(all.Jurors)], purse)))
+		jurors = append(jurors, limits.Juror(p.member(c, on, members[i%len(members)], purse)))
 	}
 	if p.judge != nil {
-		judge = limits.Juror(p.member(p.judge, on, all.Judge, purse))
+		judge = limits.Juror(p.member(p.judge, on, rule, purse))
 	}
 	return jurors, judge
 }

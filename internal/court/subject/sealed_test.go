@@ -113,11 +113,12 @@ func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
 // try conducts a trial by rules, and verifies it.
 func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
 	t.Helper()
-	panel := rules.OfflinePanel(nil)
-	settings := jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2,
-		Method: jury.FinalJudge, Judge: &panel.JudgeSeat}
+	seats, judgeSeat := rules.Seats()
+	jurors, judge := rules.Jurors(nil)
+	settings := jury.Settings{Seats: seats, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2,
+		Method: jury.FinalJudge, Judge: &judgeSeat}
 	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
-		Settings: settings, Jurors: panel.Jurors, Judge: panel.Judge}, c))(t)
+		Settings: settings, Jurors: jurors, Judge: judge}, c))(t)
 	r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
 	must.Hold(t, r.Outcome == verify.Proved, "the case file: %s: %+v", r.Outcome, r.Details)
 	return done.Result
@@ -237,9 +238,10 @@ func TestWithheldIsShownAsWithheld(t *testing.T) {
 func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 	h := jurattest.New(t)
 	c := jurattest.Case(t)
-	panel := rules.OfflinePanel(nil)
-	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors,
-		Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c))(t)
+	seats, _ := rules.Seats()
+	jurors, _ := rules.Jurors(nil)
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: jurors,
+		Settings: jury.Settings{Seats: seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c))(t)
 	for name, one := range map[string]struct {
 		file []byte
 		want error

@@ -208,12 +208,13 @@ func (l late) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 
 // offline is the offline panel as the command seats it. It answers in the order of the seats.
 func offline(h *jurattest.House) trial.Config {
-	panel := rules.OfflinePanel(nil)
-	for i := range panel.Jurors {
-		panel.Jurors[i] = late{panel.Jurors[i], time.Duration(i) * time.Second}
+	seats, judgeSeat := rules.Seats()
+	jurors, judge := rules.Jurors(nil)
+	for i := range jurors {
+		jurors[i] = late{jurors[i], time.Duration(i) * time.Second}
 	}
-	return trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
-		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
+	return trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: jurors, Judge: judge,
+		Settings: jury.Settings{Seats: seats, Judge: &judgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
 			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge}}
 }
 

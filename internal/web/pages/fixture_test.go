@@ -31,7 +31,7 @@ import (
 )
 
 // panel is one for all tests: it keeps what it found in an example.
-var panel = sync.OnceValue(func() rules.Panel { return rules.OfflinePanel(nil) })
+var panel = sync.OnceValues(func() ([]jury.Juror, jury.Juror) { return rules.Jurors(nil) })
 
 // offline tries an example before the rule jurors.
 func offline(t testing.TB, h *jurattest.House, example string) []*evidence.Record {
@@ -49,10 +49,11 @@ func try(t testing.TB, h *jurattest.House, c *subject.Case) []*evidence.Record {
 // tryIn tries a case with so many rounds of discussion at most.
 func tryIn(t testing.TB, h *jurattest.House, c *subject.Case, rounds int) []*evidence.Record {
 	t.Helper()
-	p := panel()
-	done, err := trial.Run(context.Background(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: p.Jurors, Judge: p.Judge,
+	jurors, judge := panel()
+	seats, judgeSeat := rules.Seats()
+	done, err := trial.Run(context.Background(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: jurors, Judge: judge,
 		Submitter: "Ines Duarte",
-		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: rounds,
+		Settings: jury.Settings{Seats: seats, Judge: &judgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: rounds,
 			Threshold: 2, Method: jury.FinalJudge}}, c)
 	check(t, err)
 	return done.Records

@@ -277,8 +277,8 @@ func (p payer) Answer(context.Context, jury.Brief) (a jury.Answer, err error) {
 
 func TestSeatsAreMeasured(t *testing.T) {
 	trials := NewTrialMetrics(now)
-	c := trials.Seated(trial.Config{Jurors: []jury.Juror{payer{}, payer{jury.ErrBlocked}}, Judge: payer{},
-		Settings: jury.Settings{Seats: []jury.Seat{{Model: "small"}, {Model: "large"}}, Judge: &jury.Seat{Model: "large"}}})
+	c := trial.Config{Jurors: []jury.Juror{payer{}, payer{jury.ErrBlocked}}, Judge: payer{},
+		Settings: jury.Settings{Seats: []jury.Seat{{Model: "small"}, {Model: "large"}}, Judge: &jury.Seat{Model: "large"}}}.Wrapped(trials.Measured)
 	for _, juror := range append(c.Jurors, c.Judge) {
 		_, err := juror.Answer(t.Context(), jury.Brief{})
 		must.Hold(t, (err != nil) == errors.Is(err, jury.ErrBlocked), "%v", err)
@@ -286,7 +286,7 @@ func TestSeatsAreMeasured(t *testing.T) {
 	want(t, everything(quiet(), trials), map[string]float64{"jurat_juror_answer_seconds model=small": 1, "jurat_juror_answer_seconds model=large": 2,
 		"jurat_juror_cost_dollars_total model=small": 0.05, "jurat_juror_cost_dollars_total model=large": 0.1})
 	for i := range 3 * mostModels {
-		trials.Seated(trial.Config{Jurors: []jury.Juror{payer{}}, Settings: jury.Settings{Seats: []jury.Seat{{Model: fmt.Sprint("model ", i)}}}})
+		trial.Config{Jurors: []jury.Juror{payer{}}, Settings: jury.Settings{Seats: []jury.Seat{{Model: fmt.Sprint("model ", i)}}}}.Wrapped(trials.Measured)
 	}
 	must.Hold(t, len(trials.models) <= mostModels+1, "the label model has %d values", len(trials.models))
 }

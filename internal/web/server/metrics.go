@@ -258,13 +258,11 @@ func (t *TrialMetrics) Hear(e trial.Event) {
 	}
 }
 
-// Seated returns the configuration of a trial whose jurors and judge are measured.
-func (t *TrialMetrics) Seated(c trial.Config) trial.Config { return c.Wrapped(t.measured) }
-
 // mostModels bounds the values of the label model: these are names that the operator configured.
 const mostModels = 100
 
-func (t *TrialMetrics) measured(juror jury.Juror, model string) jury.Juror {
+// Measured returns a juror or judge that is measured as of a model.
+func (t *TrialMetrics) Measured(juror jury.Juror, model string) jury.Juror {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.models[model] && len(t.models) >= mostModels {

@@ -335,12 +335,13 @@ func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 func TestMixedPanel(t *testing.T) {
 	on := must.Get(subject.Load("../../../../examples/invoice-inbox"))(t)
 	h := jurattest.New(t)
-	panel := rules.OfflinePanel(nil)
+	seats, judgeSeat := rules.Seats()
+	jurors, judge := rules.Jurors(nil)
 	m := byPhase(t, opinion(jury.SafePass, 80), statement(jury.SafePass, 80))
-	panel.Seats[1].Provider, panel.Seats[1].Model, panel.Seats[1].Template = "script", "model-1", Template()
-	panel.Jurors[1] = seat(t, m)
-	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
-		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on))(t)
+	seats[1].Provider, seats[1].Model, seats[1].Template = "script", "model-1", Template()
+	jurors[1] = seat(t, m)
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: jurors, Judge: judge,
+		Settings: jury.Settings{Seats: seats, Judge: &judgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on))(t)
 	r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
 	must.Hold(t, r.Outcome == verify.Proved, "%s: %+v", r.Outcome, r.Details)
 	for _, q := range m.asked {

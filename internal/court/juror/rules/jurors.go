@@ -24,29 +24,26 @@ const Provider = "offline"
 // rulesTime is the time limit for one answer of the rules. They need half a second for a conversation of a megabyte.
 const rulesTime = 2 * time.Minute
 
-// A Panel holds jurors and a judge with their seats.
-type Panel struct {
-	Seats     []jury.Seat
-	Jurors    []jury.Juror // by seat
-	JudgeSeat jury.Seat
-	Judge     jury.Juror
+// Seats describes three jurors and a judge that are rules, with the ids and roles of the default panel of language models.
+func Seats() (list []jury.Seat, judge jury.Seat) {
+	for _, s := range seats {
+		list = append(list, Seat(s.id, s.role, s.looks))
+	}
+	return list[everything+1:], list[everything]
 }
 
-// OfflinePanel seats three jurors and a judge that are rules. Its seats have the ids and roles of the default panel of language
-// models. Each seat's provider and model say that rules fill it. The members share one reading of the evidence, which is
-// that of the case, if one is given.
-func OfflinePanel(on *subject.Case) (p Panel) {
+// Seat describes a seat that rules fill, as its provider and model say.
+func Seat(id, role, looks string) jury.Seat {
+	return jury.Seat{JurorID: id, RoleName: role, RoleFocus: looks, Provider: Provider, Model: Model, Parameters: jsontext.Value("{}"), Template: Digest()}
+}
+
+// Jurors returns the members of these seats. They share one reading of the evidence, which is that of the case, if one is given.
+func Jurors(on *subject.Case) (list []jury.Juror, judge jury.Juror) {
 	shared := newShelf(on)
-	for look, s := range seats {
-		seat := jury.Seat{JurorID: s.id, RoleName: s.role, RoleFocus: s.looks, Provider: Provider, Model: Model, Parameters: jsontext.Value("{}"), Template: Digest()}
-		member := juror.Limits{Each: rulesTime}.Juror(&member{focus(look), shared})
-		if focus(look) == everything {
-			p.JudgeSeat, p.Judge = seat, member
-			continue
-		}
-		p.Seats, p.Jurors = append(p.Seats, seat), append(p.Jurors, member)
+	for look := range seats {
+		list = append(list, juror.Limits{Each: rulesTime}.Juror(&member{focus(look), shared}))
 	}
-	return p
+	return list[everything+1:], list[everything]
 }
 
 type study struct {

@@ -332,11 +332,12 @@ func (n *notebook) Record(context.Context, jury.Act) (evidence.Digest, error) {
 
 // trialOf conducts a trial before the offline panel, with the default settings.
 func trialOf(material []byte) *jury.Deliberation {
-	p := OfflinePanel(nil)
+	seats, judgeSeat := Seats()
+	jurors, judge := Jurors(nil)
 	return &jury.Deliberation{
-		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
+		Settings: jury.Settings{Seats: seats, Judge: &judgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
 			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge},
-		Jurors: p.Jurors, Judge: p.Judge, Material: material, Submission: evidence.DigestOf([]byte("submission")), Clerk: &notebook{},
+		Jurors: jurors, Judge: judge, Material: material, Submission: evidence.DigestOf([]byte("submission")), Clerk: &notebook{},
 	}
 }
 
