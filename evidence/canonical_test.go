@@ -213,6 +213,8 @@ func TestCanonicalAgrees(t *testing.T) {
 		want, err := jcs.Transform([]byte("[" + doc + "]")) // Transform accepts no scalar
 		must.Need(t, err == nil, "%s: %v", doc, err)
 		must.Need(t, string(want) == "["+string(got)+"]", "%s\nform is %s\nwant    %s", doc, got, want)
+		again, err := Canonical(got)
+		must.Need(t, err == nil && bytes.Equal(again, got), "%s: the form of the form is %s, %v", got, again, err)
 	}
 }
 

@@ -51,10 +51,14 @@ func (b Bounds) Canonical(doc []byte) ([]byte, error) {
 	if err := CheckEncoding(doc); err != nil {
 		return nil, err
 	}
-	if err := b.checkDocument(doc); err != nil {
+	canonical, err := b.checkDocument(doc)
+	if err != nil {
 		return nil, err
 	}
 	form := jsontext.Value(bytes.Clone(doc))
+	if canonical {
+		return form, nil
+	}
 	if err := form.Canonicalize(); err != nil {
 		return nil, Refusal(err, int64(len(doc)))
 	}
@@ -80,20 +84,54 @@ func (b Bounds) CheckLength(length int) error {
 }
 
 // checkDocument reads the document once and refuses what Canonical must refuse. It runs before jsontext's own
-// canonicaliser, which rounds numbers silently and takes time proportional to size times depth.
-func (b Bounds) checkDocument(doc []byte) error {
+// canonicaliser, which rounds numbers silently and takes time proportional to size times depth. What is sealed is
+// canonical already, so it reports that where it is sure.
+func (b Bounds) checkDocument(doc []byte) (canonical bool, err error) {
 	if err := b.CheckSize(doc); err != nil {
-		return err
+		return false, err
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(doc)) // a bytes.Buffer is read in place
-	for {
+	var last [][]byte
+	for canonical = true; ; {
+		begin := dec.InputOffset()
 		if err := b.checkToken(dec); err != nil {
-			return err
+			return false, err
 		}
+		canonical = canonical && b.isCanonical(dec, doc[begin:dec.InputOffset()], &last)
 		if dec.StackDepth() == 0 {
-			return checkTrailing(doc, dec)
+			return canonical && int(dec.InputOffset()) == len(doc), checkTrailing(doc, dec)
 		}
 	}
+}
+
+// isCanonical reports that a token, with what stands before it, is as Canonical would write it after the tokens before. last has the last name
+// of each open object. Names are in the order of UTF-16, which is that of their bytes below U+E000.
+func (b Bounds) isCanonical(dec *jsontext.Decoder, token []byte, last *[][]byte) bool {
+	if token[0] == ',' || token[0] == ':' {
+		token = token[1:]
+	}
+	switch token[0] {
+	case '{':
+		*last = append(*last, nil)
+	case '}':
+		*last = (*last)[:len(*last)-1]
+	case '[', ']', 't', 'f', 'n':
+	case '"':
+		name, length := dec.StackIndex(dec.StackDepth())
+		if name != '{' || length%2 == 0 {
+			return b.IsCanonicalText(token)
+		}
+		before := &(*last)[len(*last)-1]
+		rises := length == 1 || bytes.Compare(*before, token[1:len(token)-1]) < 0
+		*before = token[1 : len(token)-1]
+		return rises && b.IsCanonicalText(token) && !bytes.ContainsFunc(token, func(c rune) bool { return c == '\\' || c >= 0xe000 })
+	case ' ', '\t', '\r', '\n':
+		return false
+	default:
+		form := jsontext.Value(bytes.Clone(token))
+		return isShortInteger(token) || form.Canonicalize() == nil && bytes.Equal(form, token)
+	}
+	return true
 }
 
 func (b Bounds) checkToken(dec *jsontext.Decoder) error {
