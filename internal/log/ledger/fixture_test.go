@@ -282,8 +282,6 @@ func wantOnce(t testing.TB, l *ledger.Ledger, ids []string) {
 	}
 }
 
-func itoa(n int64) string { return fmt.Sprint(n) }
-
 // blob and text write SQL literals.
 func blob(data []byte) string { return fmt.Sprintf("x'%x'", data) }
 
