@@ -190,8 +190,8 @@ func deepen(v reflect.Value) {
 	case reflect.Map: // of names to numbers
 		if !v.IsNil() {
 			copied := reflect.MakeMapWithSize(v.Type(), v.Len())
-			for key, value := range v.Seq2() {
-				copied.SetMapIndex(key, value)
+			for _, key := range v.MapKeys() {
+				copied.SetMapIndex(key, v.MapIndex(key))
 			}
 			v.Set(copied)
 		}

@@ -83,7 +83,7 @@ func askOfLog[In any](c *check, table rules[In], r *evidence.Record, in In) bool
 	if c.kind == OneRecord {
 		table = slices.Clone(table)
 		for i := range table {
-			table[i].of = on(Order)
+			table[i].of = onOrder
 		}
 	}
 	return !ask(&c.findings, table, r, in)

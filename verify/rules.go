@@ -38,8 +38,6 @@ const (
 	ifOpen         // as applying, against those of them against which nothing else was found
 )
 
-func on(g ...Guarantee) []Guarantee { return g }
-
 // each makes a row of each name, in their order, of one function.
 func each[In any](names []string, of []Guarantee, when when, ask func(In, *asked)) (rows rules[In]) {
 	for _, name := range names {
@@ -119,40 +117,46 @@ func restsOn(what string, others ...Guarantee) func(*findings, *asked) {
 }
 
 var (
-	ofAll     = on(Content, Authentication, NonRepudiation)
-	ofAuthor  = on(Authentication, NonRepudiation)
-	ofTrial   = on(Completeness, Simultaneity, Verdict)
-	ofHistory = on(Order, Completeness) // of a log
-	ofRecords = on(Content, Authentication, NonRepudiation, Time, Qualified, Property, Order)
-	ofSeveral = on(Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict)
+	onContent, onAuthentication, onNonRepudiation = []Guarantee{Content}, []Guarantee{Authentication}, []Guarantee{NonRepudiation}
+	onConfiguration, onVantage, onTime, onBefore  = []Guarantee{Configuration}, []Guarantee{Vantage}, []Guarantee{Time}, []Guarantee{Before}
+	onQualified, onProperty, onOrder, onChain     = []Guarantee{Qualified}, []Guarantee{Property}, []Guarantee{Order}, []Guarantee{Chain}
+	onHumanReview, onGivenOn, onCompleteness      = []Guarantee{HumanReview}, []Guarantee{GivenOn}, []Guarantee{Completeness}
+	onVerdict, onEnvelope                         = []Guarantee{Verdict}, []Guarantee{Envelope}
+
+	ofAll     = []Guarantee{Content, Authentication, NonRepudiation}
+	ofAuthor  = []Guarantee{Authentication, NonRepudiation}
+	ofTrial   = []Guarantee{Completeness, Simultaneity, Verdict}
+	ofHistory = []Guarantee{Order, Completeness} // of a log
+	ofRecords = []Guarantee{Content, Authentication, NonRepudiation, Time, Qualified, Property, Order}
+	ofSeveral = []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
 )
 
 // The rules, in the order of docs/format.md: of the file, of each record, of records among others, of trials, and of what else a reader brings.
 var (
-	rulesOfTrust = rules[error]{{"unknown-key", on(Authentication), always, func(err error, a *asked) {
+	rulesOfTrust = rules[error]{{"unknown-key", onAuthentication, always, func(err error, a *asked) {
 		a.doubt("the trust cannot be used, so no key is trusted: %v", err)
 	}}}
 
 	rulesOfLog = rules[*log]{
-		{"checkpoint", on(Order), always, func(l *log, a *asked) {
+		{"checkpoint", onOrder, always, func(l *log, a *asked) {
 			forged := errors.Is(l.unknown, trust.ErrForged) || errors.Is(l.unknown, trust.ErrNoCheckpoint)
 			a.refuteIf(forged, "%v", l.unknown)
 			a.doubtIf(l.unknown != nil && !forged, "%v", l.unknown)
 		}},
-		{"cosignature", on(Order), always, func(l *log, a *asked) {
+		{"cosignature", onOrder, always, func(l *log, a *asked) {
 			a.refuteIf(l.unwitnessed != nil && !errors.Is(l.unwitnessed, trust.ErrNotWitnessed), "%v", l.unwitnessed)
 		}},
-		{"witnesses", on(Order), always, func(l *log, a *asked) {
+		{"witnesses", onOrder, always, func(l *log, a *asked) {
 			a.doubtIf(errors.Is(l.unwitnessed, trust.ErrNotWitnessed), "%v", l.unwitnessed)
 		}},
-		{"fork", on(Order), always, func(l *log, a *asked) { // the first anchor that is of another history than the file's checkpoint
+		{"fork", onOrder, always, func(l *log, a *asked) { // the first anchor that is of another history than the file's checkpoint
 			if i := slices.IndexFunc(l.anchors, func(o opened) bool { return errors.Is(o.err, operator.ErrFork) }); i >= 0 {
 				a.refute("stamped checkpoint %d: %v", i, l.anchors[i].err)
 			}
 		}},
 	}
 
-	rulesOfAnchors = rules[*log]{{"token", on(Time), always, func(l *log, a *asked) {
+	rulesOfAnchors = rules[*log]{{"token", onTime, always, func(l *log, a *asked) {
 		for i, o := range l.anchors {
 			a.refuteIf(o.forged != nil, "stamped checkpoint %d: %v", i, o.forged)
 		}
@@ -167,25 +171,25 @@ var (
 	}}}
 
 	rulesOfTime = slices.Concat(
-		rules[*dated]{{"token", on(Time), always, func(d *dated, a *asked) { a.refuteIf(d.forged != nil, "%v", d.forged) }}},
-		each([]string{"revoked", "revocation", "future", "renewal", "effort", "authority"}, on(Time), always, func(d *dated, a *asked) {
+		rules[*dated]{{"token", onTime, always, func(d *dated, a *asked) { a.refuteIf(d.forged != nil, "%v", d.forged) }}},
+		each([]string{"revoked", "revocation", "future", "renewal", "effort", "authority"}, onTime, always, func(d *dated, a *asked) {
 			a.doubtIf(d.open() && d.doubts != nil && trust.Doubtful(d.doubts) == a.rule, "%v", d.doubts)
 		}),
 		rules[*dated]{
-			{"pending", on(Time), always, func(d *dated, a *asked) {
+			{"pending", onTime, always, func(d *dated, a *asked) {
 				a.doubtIf(d.open() && d.doubts == nil, "pending since %s, the time that it claims: no authority has stamped it yet", d.Payload.Timestamp)
 			}},
 			// A record may claim any earlier time, because it can be stamped late, and no later one: it is signed after its act.
-			{Skew, on(Time), always, func(d *dated, a *asked) {
+			{Skew, onTime, always, func(d *dated, a *asked) {
 				if d.at.Proved() && d.Payload.Time().Sub(d.at.Earliest.Time) > trust.MaxSkew {
 					a.doubt("it claims %s, and existed at %s: one of the two clocks is wrong", d.Payload.Timestamp, utc(d.at.Earliest.Time))
 				}
 			}},
-			{"policy", on(Time), always, func(d *dated, a *asked) {
+			{"policy", onTime, always, func(d *dated, a *asked) {
 				a.doubtIf(d.options.Policy == Strict && !d.checked,
 					"no authority proves its time whose clock is independent and whose certificates were checked for revocation")
 			}},
-			{"time", on(Before), always, func(d *dated, a *asked) {
+			{"time", onBefore, always, func(d *dated, a *asked) {
 				existed, _ := d.at.Before(d.options.Before)
 				switch by := d.at.By(); {
 				case d.options.Before.IsZero():
@@ -198,7 +202,7 @@ var (
 				}
 			}},
 		},
-		each([]string{"before-eidas", "service", "status", "operator-name", "list"}, on(Qualified), always, func(d *dated, a *asked) {
+		each([]string{"before-eidas", "service", "status", "operator-name", "list"}, onQualified, always, func(d *dated, a *asked) {
 			if d.unqualified != nil && d.unqualified.Rule == a.rule {
 				a.doubt("%s", d.unqualified.Reason)
 			}
@@ -216,7 +220,7 @@ var (
 				a.doubt("the trust file has no key %s", s.signer())
 			}
 		}},
-		{"signature", on(Content), always, func(s *signing, a *asked) { a.refuteIf(s.wrong != nil, "signature %d: %v", s.place, s.wrong) }},
+		{"signature", onContent, always, func(s *signing, a *asked) { a.refuteIf(s.wrong != nil, "signature %d: %v", s.place, s.wrong) }},
 		{"signature", ofAuthor, always, func(s *signing, a *asked) {
 			a.refuteIf(s.wrong != nil, "signature %d was not made with the key that it names", s.place)
 		}},
@@ -224,10 +228,10 @@ var (
 
 	// of a right signature with a key that the trust file lists
 	rulesOfKey = rules[*signing]{
-		{"actor", on(Authentication), always, func(s *signing, a *asked) {
+		{"actor", onAuthentication, always, func(s *signing, a *asked) {
 			a.refuteIf(!s.isActors(), "it names %s %q as its actor and is signed with the key of %s %q", s.Payload.Role(), s.Payload.Actor(), s.key.Role, s.key.Name)
 		}},
-		{"validity", on(Authentication), otherwise, func(s *signing, a *asked) {
+		{"validity", onAuthentication, otherwise, func(s *signing, a *asked) {
 			inTime, _ := s.at.Within(s.key.NotAfter)
 			switch by := s.at.By(); {
 			case s.isEarly():
@@ -268,7 +272,7 @@ var (
 		each([]string{"certificate", "effort"}, ofAll, always, isUnvouched),
 		each([]string{"actor", "revoked", "revocation"}, ofAuthor, always, isUnvouched),
 		rules[*signing]{
-			{"policy", on(Authentication), always, func(s *signing, a *asked) {
+			{"policy", onAuthentication, always, func(s *signing, a *asked) {
 				if s.vouched.Rule == "" && s.options.Policy == Strict && !s.vouched.CA.Asked() {
 					a.doubt("whether the certificates by which %s vouches were revoked was not asked", s.vouched.CA.Name)
 				}
@@ -276,7 +280,7 @@ var (
 		})
 
 	// of a right signature
-	rulesOfCustody = rules[*signing]{{"custody", on(NonRepudiation), always, func(s *signing, a *asked) {
+	rulesOfCustody = rules[*signing]{{"custody", onNonRepudiation, always, func(s *signing, a *asked) {
 		if s.key != nil {
 			a.doubtIf(s.key.Custody != trust.ByOwner, "the operator keeps the key of %s %q and could have signed in its place", s.key.Role, s.key.Name)
 			return
@@ -289,13 +293,13 @@ var (
 
 	// of the error of a record's disclosures: about one that gives another commitment than the payload has, the first, or only that for proofs
 	rulesOfDisclosures = rules[error]{
-		{"provable", on(Content), always, func(err error, a *asked) { a.refuteIf(errors.Is(err, evidence.ErrProvable), "%v", err) }},
-		{"disclosure", on(Content), always, func(err error, a *asked) {
+		{"provable", onContent, always, func(err error, a *asked) { a.refuteIf(errors.Is(err, evidence.ErrProvable), "%v", err) }},
+		{"disclosure", onContent, always, func(err error, a *asked) {
 			a.refuteIf(err != nil && !errors.Is(err, evidence.ErrProvable), "%v", err)
 		}},
 	}
 
-	rulesOfPlace = rules[placed]{{"inclusion", on(Order), always, func(p placed, a *asked) {
+	rulesOfPlace = rules[placed]{{"inclusion", onOrder, always, func(p placed, a *asked) {
 		switch {
 		case p.log == nil:
 		case p.Log == nil:
@@ -307,13 +311,13 @@ var (
 		}
 	}}}
 
-	rulesOfValue = rules[shown]{{"value", on(Property), always, func(s shown, a *asked) {
+	rulesOfValue = rules[shown]{{"value", onProperty, always, func(s shown, a *asked) {
 		if s.there && s.value != nil && !s.met {
 			a.doubt("%s: the value that it shows is another: %s", s.name(), evidence.Abbreviate(string(s.value)))
 		}
 	}}}
 
-	rulesOfDemand = rules[*demanded]{{"demand", on(Property), always, func(d *demanded, a *asked) {
+	rulesOfDemand = rules[*demanded]{{"demand", onProperty, always, func(d *demanded, a *asked) {
 		to := " to everybody"
 		if d.Audience != "" {
 			to = fmt.Sprintf(" to %q", evidence.Abbreviate(d.Audience))
@@ -326,25 +330,25 @@ var (
 	}}}
 
 	rulesOfProof = append(
-		each([]string{"volume", "statement", "record", "unprovable"}, on(Property), always, func(p *carried, a *asked) {
+		each([]string{"volume", "statement", "record", "unprovable"}, onProperty, always, func(p *carried, a *asked) {
 			a.doubtIf(p.open == a.rule, "%v", p.why)
 		}),
-		rule[*carried]{"proof", on(Property), always, func(p *carried, a *asked) { // it is one of something else, or of nothing
+		rule[*carried]{"proof", onProperty, always, func(p *carried, a *asked) { // it is one of something else, or of nothing
 			if errors.Is(p.why, property.ErrProof) {
 				a.refute("the proof of %s does not hold: %v", p.statement.Form, p.why)
 			}
 		}})
 
 	// A reader who requires properties, and does not say which, wants to see one.
-	rulesOfProofs = rules[*proofs]{{"missing", on(Property), always, func(all *proofs, a *asked) {
+	rulesOfProofs = rules[*proofs]{{"missing", onProperty, always, func(all *proofs, a *asked) {
 		a.doubtIf(all.carried == 0 && all.required, "no record carries a proof of a property")
 	}}}
 
 	rulesOfEvent = rules[*look]{
-		{"body", on(Vantage), always, func(l *look, a *asked) {
+		{"body", onVantage, always, func(l *look, a *asked) {
 			a.doubtIf(l.unread != nil, "its response is no event of a recorder: %v", l.unread)
 		}},
-		{"gap", on(Vantage), always, func(l *look, a *asked) {
+		{"gap", onVantage, always, func(l *look, a *asked) {
 			switch {
 			case l.unread != nil:
 			case l.event.Event == observed.Gap:
@@ -362,19 +366,19 @@ var (
 	// The first that fits counts.
 	rulesOfSight = slices.Concat(
 		rules[*look]{
-			{"volume", on(Vantage), always, func(l *look, a *asked) {
+			{"volume", onVantage, always, func(l *look, a *asked) {
 				a.doubtIf(l.tooMuch, "the records of the file copy more than %d bytes from each other", maxCopied)
 			}},
-			{"digest", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"digest", onVantage, otherwise, func(l *look, a *asked) {
 				err := l.unseen(observed.ErrWrong)
 				a.refuteIf(err != nil, "%v", err)
 			}},
-			{"projection", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"projection", onVantage, otherwise, func(l *look, a *asked) {
 				if i := slices.IndexFunc(l.compared, func(f fact) bool { return f.stated && !f.same }); i >= 0 && l.known {
 					a.refute("its bytes say another %s than the record", l.compared[i].name)
 				}
 			}},
-			{"second-hand", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"second-hand", onVantage, otherwise, func(l *look, a *asked) {
 				switch p := &l.record.Payload; p.Observed.Fidelity {
 				case evidence.ByAttributes:
 					a.doubt("%s: nobody saw the bytes", SeenFrom(p.Observed, p.AgentID))
@@ -382,61 +386,61 @@ var (
 					a.doubt("%s, as values that somebody else had parsed: nobody saw the bytes", SeenFrom(p.Observed, p.AgentID))
 				}
 			}},
-			{"recorder-agent", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"recorder-agent", onVantage, otherwise, func(l *look, a *asked) {
 				p := &l.record.Payload
 				a.doubtIf(p.Observed.Agent == p.AgentID, "%q records its own acts: nobody else saw them", p.AgentID)
 			}},
 		},
-		each([]string{"missing", "withheld", "unsealed", "truncated", "masked"}, on(Vantage), otherwise, func(l *look, a *asked) {
+		each([]string{"missing", "withheld", "unsealed", "truncated", "masked"}, onVantage, otherwise, func(l *look, a *asked) {
 			err := l.unseen(whyUnseen[a.rule])
 			a.doubtIf(err != nil, "%v", err)
 		}),
 		rules[*look]{
-			{"readers", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"readers", onVantage, otherwise, func(l *look, a *asked) {
 				why := readDifferently(l.record.Payload.Observed)
 				a.doubtIf(why != "", "%s", why)
 			}},
-			{"projection", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"projection", onVantage, otherwise, func(l *look, a *asked) {
 				a.doubtIf(!l.known && slices.ContainsFunc(l.compared, func(f fact) bool { return f.stated }),
 					"the protocol %q is not read here: what the record says of its bytes is the recorder's word", l.record.Payload.Observed.Protocol)
 			}},
-			{"gap", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"gap", onVantage, otherwise, func(l *look, a *asked) {
 				o := l.record.Payload.Observed
 				a.doubtIf(o.Ended == evidence.LostInCrash, "the recorder died during a call of %q: the end is not known", o.Agent)
 			}},
-			{"projection", on(Vantage), otherwise, func(l *look, a *asked) {
+			{"projection", onVantage, otherwise, func(l *look, a *asked) {
 				beside := besideBytes(&l.record.Payload)
 				a.doubtIf(beside != "", "its %s is no fact in bytes: what the record says there is the recorder's word", beside)
 			}},
 		})
 
-	rulesOfGaps = rules[[]*evidence.Record]{{"gap", on(Completeness), applying, func(gaps []*evidence.Record, a *asked) {
+	rulesOfGaps = rules[[]*evidence.Record]{{"gap", onCompleteness, applying, func(gaps []*evidence.Record, a *asked) {
 		for _, r := range gaps {
 			a.about(r).doubt("a recorder says that it missed acts: they are in no record")
 		}
 	}}}
 
 	rulesOfConfiguration = rules[configured]{
-		{"rests", on(Configuration), always, func(o configured, a *asked) {
+		{"rests", onConfiguration, always, func(o configured, a *asked) {
 			if f := o.unsound; f != nil {
 				a.doubt("it rests on a signature of which %s is %s", f.Guarantee, f.Status)
 			}
 		}},
 		// A step in a chain may leave out model, version and parameters. Then they are not proved.
-		{"unstated", on(Configuration), always, func(o configured, a *asked) {
+		{"unstated", onConfiguration, always, func(o configured, a *asked) {
 			p := &o.Payload
 			a.doubtIf(p.ActionType == evidence.ChainStep && (p.Model == "" || p.ModelVersion == "" || len(p.Parameters) == 0),
 				"it does not state all of model, version and parameters")
 		}},
-		{"seat", on(Configuration), always, func(o configured, a *asked) {
+		{"seat", onConfiguration, always, func(o configured, a *asked) {
 			a.doubtIf(o.compared && o.seat == nil, "the file has no opening that gives %q a seat", o.Payload.AgentID)
 		}},
-		{"parameters", on(Configuration), always, func(o configured, a *asked) {
+		{"parameters", onConfiguration, always, func(o configured, a *asked) {
 			if o.compared && o.seat != nil && !o.sameParameters {
 				a.refute("%q answers with the parameters %s, and its seat has %s", o.Payload.AgentID, o.Payload.Parameters, o.seat.Parameters)
 			}
 		}},
-		{"model", on(Configuration), otherwise, func(o configured, a *asked) {
+		{"model", onConfiguration, otherwise, func(o configured, a *asked) {
 			if o.compared && o.seat != nil && !o.sameModel {
 				a.doubt("%q answers with the model %q, and its seat has %q", o.Payload.AgentID, o.Payload.Model, o.seat.Model)
 			}
@@ -444,23 +448,23 @@ var (
 	}
 
 	rulesOfNaming = rules[naming]{
-		{"causality", on(Order), always, func(n naming, a *asked) { // a record cannot have seen one that is later in the log
+		{"causality", onOrder, always, func(n naming, a *asked) { // a record cannot have seen one that is later in the log
 			a.refuteIf(n.other.Log != nil && n.Log != nil && n.other.Log.Index >= n.Log.Index, "it names record %s, which is later in the log", recordName(n.other))
 		}},
-		{"claimed-time", on(Order), always, func(n naming, a *asked) {
+		{"claimed-time", onOrder, always, func(n naming, a *asked) {
 			a.refuteIf(n.Payload.ActionType.InTrial() && n.other.Payload.Time().After(n.Payload.Time()),
 				"it claims %s, and names record %s, which claims the later time %s", n.Payload.Timestamp, recordName(n.other), n.other.Payload.Timestamp)
 		}},
 	}
 
 	rulesOfCounts = rules[*counting]{
-		{"count", on(Order), always, (*counting).isMiscounted},
-		{"subject", on(Order), always, (*counting).isOfOtherSubject},
+		{"count", onOrder, always, (*counting).isMiscounted},
+		{"subject", onOrder, always, (*counting).isOfOtherSubject},
 	}
 
 	// of reviews, and of deliveries that name what they deliver
 	onOriginal = rules[*decided]{
-		{"binding", on(HumanReview), otherwise, func(d *decided, a *asked) {
+		{"binding", onHumanReview, otherwise, func(d *decided, a *asked) {
 			switch {
 			case len(d.named) > 0:
 			case d.byGoods():
@@ -469,68 +473,68 @@ var (
 				a.doubt("it names record %s by id only, not by digest, so it is not bound to what that record says", d.Payload.OriginalResponseID)
 			}
 		}},
-		{"version", on(HumanReview), otherwise, func(d *decided, a *asked) {
+		{"version", onHumanReview, otherwise, func(d *decided, a *asked) {
 			if d.astray() && d.original != nil && d.here < len(d.named) {
 				a.refute("it is about another version: record %s in the file has the digest %s, which it does not name", recordName(d.original), d.original.Digest)
 			}
 		}},
-		{"original", on(HumanReview), otherwise, func(d *decided, a *asked) {
+		{"original", onHumanReview, otherwise, func(d *decided, a *asked) {
 			a.refuteIf(d.astray() && d.here == len(d.named), "by id it is about record %s, and by digest about another", d.Payload.OriginalResponseID)
 		}},
-		{"missing", on(HumanReview), otherwise, func(d *decided, a *asked) {
+		{"missing", onHumanReview, otherwise, func(d *decided, a *asked) {
 			a.doubtIf(d.astray(), "the file lacks record %s, which it is about", d.Payload.OriginalResponseID)
 		}},
 	}
 
 	rulesOfReview = slices.Concat(onOriginal, rules[*decided]{
-		{"rejection", on(HumanReview), always, func(d *decided, a *asked) { // the format demands a text where one is needed
+		{"rejection", onHumanReview, always, func(d *decided, a *asked) { // the format demands a text where one is needed
 			p := &d.Payload
 			a.refuteIf(p.ModifiedResponse != nil && p.ApprovalStatus == evidence.Rejected, "it rejects, and comes with a response: a rejection must have none")
 		}},
-		{"withheld", on(HumanReview), always, func(d *decided, a *asked) {
+		{"withheld", onHumanReview, always, func(d *decided, a *asked) {
 			if d.against != nil && !d.known {
 				a.doubt("its response or that of record %s is withheld, so they cannot be compared", recordName(d.against))
 			}
 		}},
-		{"approval", on(HumanReview), otherwise, func(d *decided, a *asked) {
+		{"approval", onHumanReview, otherwise, func(d *decided, a *asked) {
 			if d.against != nil && !d.equal && d.Payload.ApprovalStatus == evidence.Approved {
 				a.refute("it approves record %s unchanged, and comes with another response", recordName(d.against))
 			}
 		}},
-		{"modification", on(HumanReview), otherwise, func(d *decided, a *asked) {
+		{"modification", onHumanReview, otherwise, func(d *decided, a *asked) {
 			if d.against != nil && d.equal && d.Payload.ApprovalStatus == evidence.ApprovedWithModifications {
 				a.refute("it says that the response was modified, but its response is that of record %s unchanged", recordName(d.against))
 			}
 		}},
-		{"own-output", on(HumanReview), always, (*decided).isOwn},
-		{"case", on(HumanReview), always, (*decided).isOfOtherCase},
+		{"own-output", onHumanReview, always, (*decided).isOwn},
+		{"case", onHumanReview, always, (*decided).isOfOtherCase},
 	})
 
 	rulesOfDelivery = slices.Concat(
-		rules[*decided]{{"missing", on(HumanReview), always, func(d *decided, a *asked) {
+		rules[*decided]{{"missing", onHumanReview, always, func(d *decided, a *asked) {
 			// If no review was found, the missing record can be the review.
 			unclear := len(d.reviews) == 0 && (d.original == nil || !slices.Contains(d.others, d.original.Digest))
 			a.doubtIf(d.missing && (unclear || d.byGoods()), "the file lacks a record that it names")
 		}}},
 		onOriginal,
 		rules[*decided]{
-			{"delivery-review", on(HumanReview), always, func(d *decided, a *asked) {
+			{"delivery-review", onHumanReview, always, func(d *decided, a *asked) {
 				if review := d.stray(); review != nil {
 					a.add(d.contradicts(), "it names the review %s, which is a review of record %s and not of what it delivers",
 						recordName(review), review.Payload.OriginalResponseID)
 				}
 			}},
-			{"delivery-rejected", on(HumanReview), otherwise, (*decided).isRejected},
-			{"unreviewed", on(HumanReview), otherwise, func(d *decided, a *asked) {
+			{"delivery-rejected", onHumanReview, otherwise, (*decided).isRejected},
+			{"unreviewed", onHumanReview, otherwise, func(d *decided, a *asked) {
 				a.doubtIf(len(d.reviews) == 0 && d.missing, "the file lacks the review that it names, so nothing shows that a person approved it")
 				a.doubtIf(len(d.reviews) == 0 && !d.missing, "it names no review, so nothing shows that a person approved it")
 			}},
-			{"withheld", on(HumanReview), otherwise, func(d *decided, a *asked) {
+			{"withheld", onHumanReview, otherwise, func(d *decided, a *asked) {
 				if d.against != nil && !d.known {
 					a.doubt("what it delivers or what review %s approved is withheld or not in the file, so they cannot be compared", recordName(d.against))
 				}
 			}},
-			{"delivery", on(HumanReview), otherwise, func(d *decided, a *asked) {
+			{"delivery", onHumanReview, otherwise, func(d *decided, a *asked) {
 				if d.against != nil && !d.equal {
 					a.add(d.contradicts(), "what it delivers differs from what review %s approved", recordName(d.against))
 				}
@@ -538,7 +542,7 @@ var (
 		})
 
 	// If the log counted a record that the file lacks, the chain is incomplete.
-	rulesOfChains = rules[*file]{{"gap", on(Chain), always, func(f *file, a *asked) {
+	rulesOfChains = rules[*file]{{"gap", onChain, always, func(f *file, a *asked) {
 		f.counted(func(r *evidence.Record, number int64) {
 			if chained(r) { // a trial's own rules check its acts
 				a.about(r).add(f.missed(true), "the log counts it as record %d of chain %q, and it is number %d in the file: a record was left out",
@@ -548,22 +552,22 @@ var (
 	}}}
 
 	rulesOfChain = rules[link]{
-		{"dangling", on(Chain), always, func(l link, a *asked) {
+		{"dangling", onChain, always, func(l link, a *asked) {
 			if i := slices.IndexFunc(l.Payload.Saw, func(d evidence.Digest) bool { return l.ByDigest[d] == nil }); i >= 0 {
 				a.doubt("it names %s, and the file has no such record", l.Payload.Saw[i])
 			}
 		}},
-		{"dangling", on(Chain), always, func(l link, a *asked) { // the first record of a chain can follow a record of another chain
+		{"dangling", onChain, always, func(l link, a *asked) { // the first record of a chain can follow a record of another chain
 			if p := &l.Payload; !p.PreviousRecord.IsZero() && l.ByDigest[p.PreviousRecord] == nil {
 				a.add(l.missed(p.ChainPosition > 1), "the record before it is %s, and the file has no such record", p.PreviousRecord)
 			}
 		}},
-		{"gap", on(Chain), otherwise, func(l link, a *asked) {
+		{"gap", onChain, otherwise, func(l link, a *asked) {
 			if at := l.Payload.ChainPosition; at > 1 && len(l.Within(l.Record)) == 0 && len(l.At[l.Before(l.Record)]) == 0 {
 				a.add(l.unsure(), "it is at position %d, and no record of its chain is at position %d", at, at-1)
 			}
 		}},
-		{"unbound", on(Chain), otherwise, func(l link, a *asked) {
+		{"unbound", onChain, otherwise, func(l link, a *asked) {
 			p, r, named := &l.Payload, l.Record, l.Named(l.Record)
 			begins := p.ChainPosition == 1 || p.ChainPosition == 0 && (l.First[l.Threads[r]] == r || len(named) > 0 || len(l.Parents(r)) > 0)
 			known := p.PreviousAgent == "" || !p.PreviousRecord.IsZero() || anyOf(named, p.PreviousAgent)
@@ -572,22 +576,22 @@ var (
 		}},
 		// A record's position is one more than the highest position among the records that it names. Acts of one round name the same records, so
 		// they share a position.
-		{"position", on(Chain), always, func(l link, a *asked) {
+		{"position", onChain, always, func(l link, a *asked) {
 			at, highest := l.Payload.ChainPosition, int64(0)
 			for _, other := range l.Within(l.Record) {
 				highest = max(highest, other.Payload.ChainPosition)
 			}
 			a.refuteIf(at > 0 && highest > 0 && at != highest+1, "it is at position %d, and the highest position that it names is %d", at, highest)
 		}},
-		{"previous-agent", on(Chain), always, link.followsOther},
-		{"next-agent", on(Chain), always, link.leadsToOther},
-		{"time", on(Chain), always, link.isBackward},
+		{"previous-agent", onChain, always, link.followsOther},
+		{"next-agent", onChain, always, link.leadsToOther},
+		{"time", onChain, always, link.isBackward},
 		// A parent is often recorded after its children, so this link implies no order. The parent can be in another chain or in none.
-		{"parent", on(Chain), always, func(l link, a *asked) {
+		{"parent", onChain, always, func(l link, a *asked) {
 			parent := l.Payload.ParentRequestID
 			a.doubtIf(parent != "" && len(l.Parents(l.Record)) == 0, "it names the parent request %q, and the file has no other record of that request", parent)
 		}},
-		{"cycle", on(Chain), otherwise, func(l link, a *asked) {
+		{"cycle", onChain, otherwise, func(l link, a *asked) {
 			if p := &l.Payload; p.ParentRequestID != "" && p.RequestID != "" && !l.rooted[p.RequestID] {
 				a.add(l.missed(true), "its parent requests form a cycle")
 			}
@@ -595,10 +599,10 @@ var (
 	}
 
 	rulesOfRest = map[Guarantee]rules[*findings]{
-		Vantage:     {{"rests", on(Vantage), ifOpen, restsOn("records", Content, Authentication)}},
-		HumanReview: {{"rests", on(HumanReview), ifOpen, restsOn("records", Content, Authentication)}},
-		GivenOn:     {{"rests", on(GivenOn), ifOpen, restsOn("records", Content, Authentication)}},
-		Chain:       {{"rests", on(Chain), ifOpen, restsOn("records", Content, Authentication, Order)}},
+		Vantage:     {{"rests", onVantage, ifOpen, restsOn("records", Content, Authentication)}},
+		HumanReview: {{"rests", onHumanReview, ifOpen, restsOn("records", Content, Authentication)}},
+		GivenOn:     {{"rests", onGivenOn, ifOpen, restsOn("records", Content, Authentication)}},
+		Chain:       {{"rests", onChain, ifOpen, restsOn("records", Content, Authentication, Order)}},
 	}
 
 	rulesOfFiles = rules[*gathered]{
@@ -607,14 +611,14 @@ var (
 				a.refute("the files show two checkpoints of %d entries with different roots", size)
 			}
 		}},
-		{"fork", on(Order), always, func(g *gathered, a *asked) {
+		{"fork", onOrder, always, func(g *gathered, a *asked) {
 			for _, r := range g.doubled {
 				a.about(r).refute("the files show two records at index %d", r.Log.Index)
 			}
 		}},
 	}
 
-	rulesOfIDs = rules[[]*evidence.Record]{{"twin", on(Order), always, func(all []*evidence.Record, a *asked) {
+	rulesOfIDs = rules[[]*evidence.Record]{{"twin", onOrder, always, func(all []*evidence.Record, a *asked) {
 		seen := map[string]bool{}
 		for _, r := range all {
 			a.about(r).refuteIf(seen[recordName(r)], "the log has another record with this id, at a lower index")
@@ -627,7 +631,7 @@ var (
 	}}}
 
 	rulesOfBodies = rules[*heard]{
-		{jury.RuleBody, on(Completeness), always, func(h *heard, a *asked) {
+		{jury.RuleBody, onCompleteness, always, func(h *heard, a *asked) {
 			for _, r := range h.records {
 				a.about(r).refuteIf(h.unread[r] != nil, "%s: %v", r.Payload.ActionType, h.unread[r])
 			}
@@ -635,16 +639,16 @@ var (
 		{jury.RuleBody, ofTrial, ifOpen, func(h *heard, a *asked) { a.doubtIf(len(h.unread) > 0, "an act cannot be read") }},
 	}
 
-	rulesOfBeginning = rules[*heard]{{"submission", on(Completeness), always, func(h *heard, a *asked) {
+	rulesOfBeginning = rules[*heard]{{"submission", onCompleteness, always, func(h *heard, a *asked) {
 		a.about(h.records[0]).refuteIf(!h.begins(), "the first act in the file is not the submission; every trial begins with it")
 	}}}
 
 	rulesOfAct = rules[act]{
-		{"one-trial", on(Completeness), always, func(o act, a *asked) {
+		{"one-trial", onCompleteness, always, func(o act, a *asked) {
 			p, first := &o.Payload, &o.records[0].Payload
 			a.refuteIf(p.ChainID != first.ChainID || p.Case != first.Case, "it is of another trial: chain %q, case %s", p.ChainID, p.Case)
 		}},
-		{"one-clerk", on(Completeness), always, func(o act, a *asked) {
+		{"one-clerk", onCompleteness, always, func(o act, a *asked) {
 			p := &o.Payload
 			a.refuteIf(p.Role() == evidence.RoleClerk && o.clerk != p.AgentID, "it is by clerk %q, and the acts before it by %q", p.AgentID, o.clerk)
 		}},
@@ -652,7 +656,7 @@ var (
 
 	rulesOfTrial = rules[*heard]{
 		// If the evidence is sealed apart, the digest is that of the commitment, so this needs no disclosure.
-		{"case", on(Completeness), always, func(h *heard, a *asked) {
+		{"case", onCompleteness, always, func(h *heard, a *asked) {
 			for _, r := range h.records {
 				if r.Payload.ActionType == evidence.Submission {
 					digest := evidence.DigestOf(r.Payload.Response)
@@ -661,7 +665,7 @@ var (
 			}
 		}},
 		// A case file may hold only the trial's acts and, after the first of them, people's decisions on the trial.
-		{"foreign", on(Completeness), always, func(h *heard, a *asked) {
+		{"foreign", onCompleteness, always, func(h *heard, a *asked) {
 			begun, of := false, &h.records[0].Payload
 			for _, r := range h.all {
 				p := &r.Payload
@@ -671,7 +675,7 @@ var (
 			}
 		}},
 		// A record that the log counted and the file lacks was left out: another branch of the trial, for example, that ended less well.
-		{"gap", on(Completeness), always, func(h *heard, a *asked) {
+		{"gap", onCompleteness, always, func(h *heard, a *asked) {
 			want := int64(0)
 			for _, r := range h.chain() {
 				if r.Log == nil {
@@ -684,7 +688,7 @@ var (
 			}
 		}},
 		// A record without its count could hide one: anybody can take it away.
-		{"inclusion", on(Completeness), otherwise, func(h *heard, a *asked) {
+		{"inclusion", onCompleteness, otherwise, func(h *heard, a *asked) {
 			chain := h.chain()
 			if i := slices.IndexFunc(chain, func(r *evidence.Record) bool { return r.Log == nil }); i >= 0 {
 				a.about(chain[i]).doubt("nothing says as which record of the trial the log counts it, so another could have been left out")
@@ -700,12 +704,12 @@ var (
 		ofReplay(Simultaneity, jury.RuleSaw, jury.RuleRequest),
 		ofReplay(Verdict, jury.RuleSettings, jury.RuleAnswer, jury.RuleLevels, jury.RuleConsensus, jury.RuleVerdict),
 		rules[*heard]{
-			{"quotation", on(Verdict), always, func(h *heard, a *asked) {
+			{"quotation", onVerdict, always, func(h *heard, a *asked) {
 				tooMany := errors.Is(h.invented, errTooManyQuotations)
 				a.doubtIf(tooMany, "%v", h.invented)
 				a.about(h.ByDigest[h.quoting]).refuteIf(h.invented != nil && !tooMany, "%v", h.invented)
 			}},
-			{"replay", on(Completeness), always, func(h *heard, a *asked) { a.refuteIf(h.fault != nil, "%v", h.fault) }},
+			{"replay", onCompleteness, always, func(h *heard, a *asked) { a.refuteIf(h.fault != nil, "%v", h.fault) }},
 			{"replay", ofTrial, ifOpen, func(h *heard, a *asked) { a.doubtIf(h.fault != nil, "the trial cannot be followed") }},
 			{"closing", ofTrial, ifOpen, func(h *heard, a *asked) {
 				a.doubtIf(h.wrong == nil && h.fault == nil && h.replayed == nil,
@@ -717,13 +721,13 @@ var (
 	rulesOfActs = rules[*findings]{{"signatures", ofTrial, ifOpen, restsOn("acts", Content, Authentication)}}
 
 	rulesOfReadersLog = rules[*readersLog]{
-		{"checkpoint", on(Completeness), always, func(k *readersLog, a *asked) { a.doubtIf(k.unknown != nil, "%v", k.unknown) }},
+		{"checkpoint", onCompleteness, always, func(k *readersLog, a *asked) { a.doubtIf(k.unknown != nil, "%v", k.unknown) }},
 		{"fork", ofHistory, otherwise, (*readersLog).isForked},
-		{"consistency", on(Completeness), otherwise, (*readersLog).isUnconnected},
+		{"consistency", onCompleteness, otherwise, (*readersLog).isUnconnected},
 	}
 
 	rulesOfEntries = rules[*readersLog]{
-		{"entries", on(Completeness), always, func(k *readersLog, a *asked) {
+		{"entries", onCompleteness, always, func(k *readersLog, a *asked) {
 			changed := errors.Is(k.unread, operator.ErrEntries)
 			a.doubtIf(changed, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log checkpoint --entries')",
 				k.unread)
@@ -733,14 +737,14 @@ var (
 			a.refuteIf(k.known.Size >= k.own.Size && k.root != k.own.Root,
 				"the first %d entries of the reader's log have another root than the file's checkpoint of %d", k.own.Size, k.own.Size)
 		}},
-		{"count", on(Completeness), otherwise, (*readersLog).isMiscounted},
+		{"count", onCompleteness, otherwise, (*readersLog).isMiscounted},
 	}
 
 	rulesOfChainCount = rules[*chainCount]{
-		{"count", on(Completeness), always, func(n *chainCount, a *asked) {
+		{"count", onCompleteness, always, func(n *chainCount, a *asked) {
 			a.refuteIf(n.Wrong != "", "the log counts %s: it counts the records of chain %q falsely", n.Wrong, n.ID)
 		}},
-		{"cut", on(Completeness), otherwise, func(n *chainCount, a *asked) {
+		{"cut", onCompleteness, otherwise, func(n *chainCount, a *asked) {
 			age := ""
 			if n.Later == n.Lacks {
 				age = fmt.Sprintf("; the log added them after the file's checkpoint of %d, so the file is older or was cut", n.cut)
@@ -750,36 +754,36 @@ var (
 		}},
 	}
 
-	rulesOfCaseCount = rules[*tagCount]{{"count", on(Completeness), always, func(t *tagCount, a *asked) {
+	rulesOfCaseCount = rules[*tagCount]{{"count", onCompleteness, always, func(t *tagCount, a *asked) {
 		a.refuteIf(t.Wrong != "", "the log counts %s: it counts the submissions of this case falsely", t.Wrong)
 	}}}
 
 	// Nothing shows whether the file's chains continue after their last record here.
-	rulesOfTail = rules[string]{{"tail", on(Completeness), always, func(compared string, a *asked) {
+	rulesOfTail = rules[string]{{"tail", onCompleteness, always, func(compared string, a *asked) {
 		a.doubt("%s; only the log's entries up to such a checkpoint show whether its chains continue after their last record here", compared)
 	}}}
 
 	rulesOfExport = rules[*export]{
-		{"signature", on(Envelope), always, func(x *export, a *asked) {
+		{"signature", onEnvelope, always, func(x *export, a *asked) {
 			a.refuteIf(x.contradiction != nil, "the statement contradicts itself: %v", x.contradiction)
 		}},
-		{"unknown-key", on(Envelope), otherwise, func(x *export, a *asked) {
+		{"unknown-key", onEnvelope, otherwise, func(x *export, a *asked) {
 			a.doubtIf(x.key == nil, "no key of the trust file signed the statement")
 		}},
-		{"unsupported", on(Envelope), otherwise, func(x *export, a *asked) {
+		{"unsupported", onEnvelope, otherwise, func(x *export, a *asked) {
 			a.doubtIf(errors.Is(x.wrong, scitt.ErrUnsupported), "the statement: %v", x.wrong)
 		}},
-		{"signature", on(Envelope), otherwise, func(x *export, a *asked) {
+		{"signature", onEnvelope, otherwise, func(x *export, a *asked) {
 			a.refuteIf(x.wrong != nil, "the statement was not signed with the key that it names: %v", x.wrong)
 		}},
 	}
 
 	// of a statement that a key of the trust file signed
 	rulesOfExporter = rules[*export]{
-		{"unsupported", on(Envelope), always, func(x *export, a *asked) {
+		{"unsupported", onEnvelope, always, func(x *export, a *asked) {
 			a.doubtIf(x.unread != nil, "the certificate that it names: %v", x.unread)
 		}},
-		{"actor", on(Envelope), always, func(x *export, a *asked) {
+		{"actor", onEnvelope, always, func(x *export, a *asked) {
 			switch p := &x.record.Payload; {
 			case x.Issuer != scitt.Issuer(x.key.Role, x.key.Name):
 				a.refute("the statement names the issuer %q, and is signed with the key of %s %q", evidence.Abbreviate(x.Issuer), x.key.Role, x.key.Name)
@@ -787,13 +791,13 @@ var (
 				a.refute("the operator or the record's actor signs its statement, and this one is signed with the key of %s %q", x.key.Role, x.key.Name)
 			}
 		}},
-		{"revoked", on(Envelope), always, func(x *export, a *asked) {
+		{"revoked", onEnvelope, always, func(x *export, a *asked) {
 			a.doubtIf(!x.key.Revoked.IsZero(), "the key is revoked from %s on, and nothing shows when the statement was signed", utc(x.key.Revoked))
 		}},
-		{"validity", on(Envelope), otherwise, func(x *export, a *asked) {
+		{"validity", onEnvelope, otherwise, func(x *export, a *asked) {
 			a.doubtIf(!x.key.NotAfter.IsZero(), "the key was valid only until %s, and nothing shows when the statement was signed", utc(x.key.NotAfter))
 		}},
-		{"second-signature", on(Envelope), always, func(x *export, a *asked) {
+		{"second-signature", onEnvelope, always, func(x *export, a *asked) {
 			if len(x.key.With) > 0 {
 				a.doubt("the key %s must sign, too, and a COSE_Sign1 has one signature", x.key.With[0])
 			}

@@ -97,7 +97,7 @@ type act struct {
 
 // ofReplay are the rules that jury.Replay asks, with the guarantee that they concern: the first act that differs breaks one, which ends the replay.
 func ofReplay(g Guarantee, names ...string) rules[*heard] {
-	return slices.Concat(each(names, on(g), always, func(h *heard, a *asked) {
+	return slices.Concat(each(names, []Guarantee{g}, always, func(h *heard, a *asked) {
 		if h.wrong != nil && h.wrong.Rule == a.rule {
 			a.about(h.ByDigest[h.wrong.Act]).refute("%s", h.wrong.Reason)
 		}

@@ -88,7 +88,7 @@ func write(folder string) error {
 	if err != nil {
 		return err
 	}
-	if files[program], err = xz(files[program], "--lzma1=preset=9e,pb=0"); err != nil {
+	if files[program], err = xz(files[program], "--lzma1=preset=9e,pb=0,lc=4"); err != nil {
 		return err
 	}
 	for name, content := range files {
