@@ -12,9 +12,9 @@
 //	  → what was said?             sealer: traffic.Project finds its conversation, observed.Draft facts in the bytes; observed: evidence.NewDraft
 //	  → who may seal it?           sealer: acts.Seal, by Observations; acts: keys.ToSeal, ledger.Seal
 //	'jurat seal', or a POST        cmd/jurat: evidence.ParseDraft, acts.Sealable, acts.Seal; acts: ledger.Bind, keys.ToSeal, ledger.Seal
-//	every seal: what stays apart   ledger: erasure.Apart says it of agents and reviewers
+//	every seal: what stays apart   ledger: erasure.Apart says it of agents and reviewers, the sealer of what it recorded
 //	  → canonical JSON, signed     ledger: evidence.Seal leaves commitments; the actor's own key
-//	  → does it fit, stamped       links of agents and reviewers; ledger: erasure.Keep, stamping.Stamp; stamping: timestamp.Issue
+//	  → does it fit, stamped       clock, links of agents and reviewers; ledger: erasure.Keep, stamping.Stamp; stamping: timestamp.Issue
 //	  → durable                    ledger: brief.Of, verify.JudgedActor, storage.Append; sqlite or postgres; ledger judges again inside the transaction
 //	  → proved, later              ledger: up to a signed checkpoint
 //
@@ -33,28 +33,28 @@
 //
 // # A file is verified
 //
-//	a file and a trust file        verify/trust: what the reader believes; evidence opens records strictly
-//	  → an answer a guarantee      verify: of each record time stamps, signatures, proofs, recorded bytes, place; of all chains, reviews, the jury replayed
-//	  → in words                   English reasons: verify; names, questions, translations: web/words; 'jurat verify' adds its own lines; or web/portal
+//	a file and a trust file        verify/trust: what the reader believes; evidence opens records, and mends their spelling
+//	  → an answer a guarantee      verify: checkpoint; of each record time stamps, signatures, disclosures, place, proofs, recorded bytes; of all chains, reviews, the jury replayed
+//	  → in words                   English reasons: verify, verify/trust, timestamp; names, questions, translations: web/words; 'jurat verify' adds lines; or web/portal
 //
 // # Where to add what
 //
-// Tests name most of what is missing. After a change in evidence, jury, verify or web/words the portal needs 'go generate ./internal/web/portal'.
+// Tests name most of what is missing. Changes in evidence, timestamp, jury, verify or web/words need 'go generate ./internal/web/portal'.
 //
 //	an action type      its constant and rule in evidence/payload.go; verify/trial.go (statesModel) if it names a model; docs/format.md, web/words,
 //	                    testdata/second-verifier. A trial's: jury, trial.View; the operator's: evidence/operator; a recorder's: evidence/observed
-//	a model vendor      to judge: court/llm and llm/llmtest, tap/convo, court/panel, court/juror (its name), docs/configuration.md; to be recorded or
-//	                    tried: evidence/observed/facts.go, tap/traffic, recorder/options.go, court/subject, docs/facts.md, testdata/second-verifier
-//	a language          web/words: a file beside en.txt and pages/en.txt, its line in words.go; --lang in cmd/jurat/verify.go; web/server: openapi.go, table.go
-//	a store of the log  ledger/storage.Store and storage.Values, tested by storetest; log/installation: folder.go, backup.go, restore.go. If machines
-//	                    share it: also filestore.Store, lock.Locks, schedule/table.go
-//	a guarantee         verify: report.go, and applies in verify.go; web/words, docs/format.md, testdata/second-verifier
+//	a model vendor      tap/convo. To judge: court/llm, llm/llmtest, court/panel, court/juror (its name), docs/configuration.md. To be recorded or tried:
+//	                    evidence/observed/facts.go, tap/traffic, relay/protocol.go, recorder/options.go, court/subject, docs/facts.md, testdata/second-verifier
+//	a language          web/words: files beside en.txt, pages/en.txt, and words.go; --lang in cmd/jurat: verify.go, help.txt; web/server: openapi.go, table.go
+//	a store of the log  ledger/storage.Store (by storage.Engine), storage.Values, storetest; log/installation: installation.go (find), folder.go, backup.go,
+//	                    restore.go; if machines share it, filestore.Store, lock.Locks, schedule/table.go
+//	a guarantee         verify: report.go, its rules in rules.go, and applies; web/words, docs/format.md, testdata/second-verifier
 //	a page              web/server: its route in table.go and its method; web/pages: its type, a template of that name in small letters, frame.html; web/words/pages
 //	a rule              juror/rules: a line and help in rules.go, and a function; Version; docs/rules.md; testdata/passages. A method: jury/method.go, docs/format.md
-//	a command           cmd/jurat: a field of its parent in main.go, help.go (its group), help.txt, testdata/help-all.txt (go test -run AllHelp -update)
-//	a text              a reason in a report: verify, and reason.* of the translations; other people's: web/words; a command's: where it is printed
-//	a limit             a constant beside the check (a payload: evidence.MaxDocument), and those computed from it; if files can meet it, docs/format.md and
-//	                    testdata/second-verifier
+//	a command           cmd/jurat: a field of its parent (main.go, log.go, …; of the top, help.go's group), help.txt, testdata/help-all.txt (go test -run AllHelp -update)
+//	a text              a report's reason: verify, verify/trust, timestamp, and reason.* of the translations; other people's: web/words; a command's: where printed
+//	a limit             a constant beside the check (a payload: MaxDocument in evidence/record.go), and those computed from it; if files can meet it,
+//	                    docs/format.md and testdata/second-verifier
 //
 // # The rooms
 //
