@@ -42,17 +42,18 @@
 // Tests name most of what is missing. Changes in evidence, timestamp, jury, verify or web/words need 'go generate ./internal/web/portal'.
 //
 //	an action type      its constant and rule in evidence/payload.go; verify/trial.go (statesModel) if it names a model; docs/format.md, web/words,
-//	                    testdata/second-verifier. A trial's: jury, trial.View; the operator's: evidence/operator; a recorder's: evidence/observed
+//	                    testdata/second-verifier. A trial's: jury, trial.View; the operator's: evidence/operator; a recorder's: evidence/observed.go, kinds in tap/sealer
 //	a model vendor      tap/convo. To judge: court/llm, llm/llmtest, court/panel, court/juror (its name), docs/configuration.md. To be recorded or tried:
 //	                    evidence/observed/facts.go, tap/traffic, relay/protocol.go, recorder/options.go, court/subject, docs/facts.md, testdata/second-verifier
 //	a language          web/words: files beside en.txt, pages/en.txt, and words.go; --lang in cmd/jurat: verify.go, help.txt; web/server: openapi.go, table.go
 //	a store of the log  ledger/storage.Store (by storage.Engine), storage.Values, storetest; log/installation: installation.go (find), folder.go, backup.go,
 //	                    restore.go; if machines share it, filestore.Store, lock.Locks, schedule/table.go
 //	a guarantee         verify: report.go, its rules in rules.go, and applies; web/words, docs/format.md, testdata/second-verifier
-//	a page              web/server: its route in table.go and its method; web/pages: its type, a template of that name in small letters, frame.html; web/words/pages
-//	a rule              juror/rules: a line and help in rules.go, and a function; Version; docs/rules.md; testdata/passages. A method: jury/method.go, docs/format.md
+//	a page              web/server: its route in table.go and its method; web/pages: its type, a template of that name in small letters, frame.html; web/words/pages; a column: client/api, web/docket
+//	a juror's rule      juror/rules: a line and help in rules.go, and a function; Version; docs/rules.md; testdata/passages
+//	a method            jury: types.go, method.go, tally.go, settings.go; web/server/openapi.go, web/words, docs/format.md, testdata/second-verifier
 //	a command           cmd/jurat: a field of its parent (main.go, log.go, …; of the top, help.go's group), help.txt, testdata/help-all.txt (go test -run AllHelp -update)
-//	a text              a report's reason: verify, verify/trust, timestamp, and reason.* of the translations; other people's: web/words; a command's: where printed
+//	a text              a report's reason: verify, verify/trust, timestamp, and reason.* of the translations; pages': web/words; a webhook's: web/server/outside.go; a command's: where printed
 //	a limit             a constant beside the check (a payload: MaxDocument in evidence/record.go), and those computed from it; if files can meet it,
 //	                    docs/format.md and testdata/second-verifier
 //
@@ -69,7 +70,7 @@
 //	tap    relay (passes calls on, shows a copy), traffic (reads their bytes), traffic/otlp, convo (vendors' formats), sealer (seals them), telemetry
 //	       (OpenTelemetry's exporters), importing (others' files)
 //	web    server, pages, portal, portal/verifier, portal/visit, portal/build, words (all texts, and statements made of them), find, docket, openid, tracing, openssl
-//	kit    cbor, sigkey, plural, fault (a panic becomes an error), inorder (parallel work), atomicfile, webhook
+//	kit    cbor, sigkey, plural, fault (a panic becomes an error), inorder (parallel work, in order), atomicfile, webhook
 //	test   jurattest (an installation for tests), rig (disk, PostgreSQL, token, provider), must, listtest, browsertest, storetest, bench
 //
 // cmd/jurat is the command, cmd/jurat-lab measures juries. The folder pkcs11 is a module of its own: the helper for hardware tokens.
