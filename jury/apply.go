@@ -55,7 +55,7 @@ func (t *Tally) Apply(a Act) error {
 	if _, known := t.positions[a.Digest]; known || a.Digest.IsZero() {
 		return a.breaks(RuleSequence, "its digest is missing or that of another act")
 	}
-	if !a.hasBody() {
+	if body := reflect.ValueOf(a.Body); body.Kind() != reflect.Pointer || body.Type().Elem() != bodies[a.Type] || body.IsNil() {
 		return a.breaks(RuleBody, "%s with a body of %T", a.Type, a.Body)
 	}
 	switch a.Body.(type) {
@@ -81,11 +81,6 @@ func (t *Tally) applySubmission(a *Act) error {
 func (t *Tally) submit(digest evidence.Digest) {
 	t.submission = digest
 	t.positions[digest] = 1
-}
-
-func (a *Act) hasBody() bool {
-	body := reflect.ValueOf(a.Body)
-	return body.Kind() == reflect.Pointer && body.Type().Elem() == bodies[a.Type] && !body.IsNil()
 }
 
 // applyClerk compares an act of the clerk with the act that must come now.

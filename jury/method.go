@@ -94,8 +94,8 @@ func ByReliability(evaluations []*Evaluation, weights []int, rubric Rubric) Outc
 		out.Position = top[0]
 		verdict = "the verdict is " + string(out.Position)
 	}
-	out.Rationale = fmt.Sprintf("The weights of the votes before any discussion sum to %d for %s, %d for %s and %d for %s, so %s; the mean of the scores %s is %d.",
-		sums[SafePass], SafePass, sums[NeedsReview], NeedsReview, sums[UnsafeFail], UnsafeFail, verdict, whose, out.Score)
+	out.Rationale = fmt.Sprintf("The weights of the votes before any discussion sum to %d for %s, %d for %s and %d for %s, so %s; "+
+		"the mean of the scores %s is %d.", sums[SafePass], SafePass, sums[NeedsReview], NeedsReview, sums[UnsafeFail], UnsafeFail, verdict, whose, out.Score)
 	return out
 }
 
@@ -133,9 +133,9 @@ func ByMedian(evaluations []*Evaluation, rubric Rubric) Outcome {
 			out.AxisScores[axis.ID] = lowerMedian(scores)
 		}
 	}
-	out.Rationale = fmt.Sprintf("In the order %s, %s, %s, the middle position of the %d votes of %s is %s, and the middle score is %d (of an even number, the lower one of the two in the middle). "+
-		"The score of each axis is a median of its own, so they need not sum to the score.",
-		UnsafeFail, NeedsReview, SafePass, len(counted), jurors(len(evaluations)), out.Position, out.Score)
+	out.Rationale = fmt.Sprintf("In the order %s, %s, %s, the middle position of the %d votes of %s is %s, and the middle score is %d "+
+		"(of an even number, the lower one of the two in the middle). The score of each axis is a median of its own, "+
+		"so they need not sum to the score.", UnsafeFail, NeedsReview, SafePass, len(counted), jurors(len(evaluations)), out.Position, out.Score)
 	return out
 }
 

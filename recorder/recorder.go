@@ -113,8 +113,9 @@ func on(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 	}
 	r := &Recorder{options: o, here: rand.Text() + ":", release: func() error { return nil }}
 	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
-	r.recording, err = sealer.Open(ctx, sealer.Config{Log: log, InPlace: i.Ledger.InPlace, Name: o.Name, Folder: Folder(i.Dir), Mode: o.Mode, Agent: o.Agent, WhoIs: r.whoIs,
-		Chain: o.Chain, Side: o.side(), Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version, Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
+	r.recording, err = sealer.Open(ctx, sealer.Config{Log: log, InPlace: i.Ledger.InPlace, Name: o.Name, Folder: Folder(i.Dir), Mode: o.Mode,
+		Agent: o.Agent, WhoIs: r.whoIs, Chain: o.Chain, Side: o.side(), Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version,
+		Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +134,8 @@ func Folder(data string) string { return filepath.Join(data, "recorder") }
 
 // passing makes what passes calls on.
 func (r *Recorder) passing(secret []byte) (err error) {
-	o := relay.Options{Mode: r.options.Mode, Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf,
-		Log: r.options.Log}
+	o := relay.Options{Mode: r.options.Mode, Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain,
+		Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf, Log: r.options.Log}
 	if o.Root, o.Upstreams, err = r.options.upstreams(); err != nil {
 		return err
 	}

@@ -156,7 +156,8 @@ func months(units []Unit) []Month {
 // take takes one verdict on one unit: the first, and later ones that are worse. shared is how often it is halved.
 func (t *tally) take(v *verdict, u *Unit, shared int64) {
 	said := Verdict{Record: v.place.Digest, At: rfc3339(v.at), Position: v.position, CaseSeq: v.caseSeq, SetAside: t.later.setAside(v, u.Digest)}
-	if !said.SetAside && u.worsens(v.position, shared) {
+	fewer := v.position == jury.UnsafeFail && u.Outcome == jury.UnsafeFail && shared < u.Shared // it fails the unit among fewer
+	if !said.SetAside && (badness[v.position] > badness[u.Outcome] || fewer) {
 		from := u.Outcome
 		t.count(u, -1)
 		for i := range u.Verdicts {
@@ -169,11 +170,6 @@ func (t *tally) take(v *verdict, u *Unit, shared int64) {
 		t.made.Moves = append(t.made.Moves, Move{At: said.At, Record: said.Record, Unit: u.Digest, From: from, To: u.Outcome, Weight: u.Weight, Bounds: t.bounds()})
 	}
 	u.Verdicts = append(u.Verdicts, said)
-}
-
-// worsens reports whether a verdict is worse than the one that stands: by its position, or because it fails the unit among fewer.
-func (u *Unit) worsens(position jury.Position, shared int64) bool {
-	return badness[position] > badness[u.Outcome] || position == jury.UnsafeFail && u.Outcome == jury.UnsafeFail && shared < u.Shared
 }
 
 // count adds a unit to the sum of its outcome, or takes it away.
@@ -447,18 +443,14 @@ func (c *Class) explain(minimum int64, say func(string, ...any)) {
 	}
 	n := c.Good.Weight + c.Bad.Weight
 	if c.Bounds == nil {
-		say("  N = G + B = %d, which is %s whole observations of 1,048,576 each; the policy's minimum is %d: no number", n, decimal(n), minimum)
+		say("  N = G + B = %d, which is %d.%02d whole observations of 1,048,576 each; the policy's minimum is %d: no number",
+			n, n/one, n%one*100/one, minimum)
 		return
 	}
 	t := terms(c.Good.Weight, c.Bad.Weight)
 	say("  N = G + B = %d, S = 1048576, 10000 (G + 2 S) = %v, N + 4 S = %v, √R = %v to %v", n, t.centre, t.whole, t.down, t.up)
 	say("  lower = ⌊(%v − %v) / %v⌋ = %d of 10,000", t.centre, t.up, t.whole, c.Bounds.Lower)
 	say("  upper = ⌊(%v + %v) / %v⌋ = %d of 10,000", t.centre, t.down, t.whole, c.Bounds.Upper)
-}
-
-// decimal writes a sum of weights in whole observations, with two digits, rounded down.
-func decimal(weight int64) string {
-	return fmt.Sprintf("%d.%02d", weight/one, weight%one*100/one)
 }
 
 func (u *Unit) explain(say func(string, ...any)) {

@@ -82,7 +82,7 @@ func keeps(path []*x509.Certificate) error {
 }
 
 // identifies reports whether the issuer may be the one that a certificate names by key id, name and serial number.
-func identifies(c, issuer *x509.Certificate) bool {
+func identifies(c, by *x509.Certificate) bool {
 	var id struct {
 		Key    []byte          `asn1:"optional,tag:0"`
 		Names  []asn1.RawValue `asn1:"optional,tag:1"`
@@ -92,11 +92,11 @@ func identifies(c, issuer *x509.Certificate) bool {
 	if value == nil {
 		return true
 	}
-	if !unmarshal(value, &id) || id.Serial != nil && id.Serial.Cmp(issuer.SerialNumber) != 0 {
+	if !unmarshal(value, &id) || id.Serial != nil && id.Serial.Cmp(by.SerialNumber) != 0 {
 		return false
 	}
 	i := slices.IndexFunc(id.Names, func(n asn1.RawValue) bool { return n.FullBytes[0] == directoryName })
-	return (len(id.Key) == 0 || len(issuer.SubjectKeyId) == 0 || bytes.Equal(id.Key, issuer.SubjectKeyId)) && (i < 0 || bytes.Equal(id.Names[i].Bytes, issuer.RawIssuer))
+	return (len(id.Key) == 0 || len(by.SubjectKeyId) == 0 || bytes.Equal(id.Key, by.SubjectKeyId)) && (i < 0 || bytes.Equal(id.Names[i].Bytes, by.RawIssuer))
 }
 
 func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {

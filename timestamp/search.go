@@ -59,11 +59,6 @@ func (q *Search) valid(c *x509.Certificate) bool {
 	return !q.At.Before(c.NotBefore) && !q.At.After(c.NotAfter)
 }
 
-// ends reports whether a certificate is a trust anchor, or names one as its issuer.
-func (q *Search) ends(c *x509.Certificate) bool {
-	return slices.ContainsFunc(q.Roots, func(root *x509.Certificate) bool { return q.valid(root) && (root.Equal(c) || names(c, root)) })
-}
-
 // names reports whether a certificate names another one as its issuer, byte for byte.
 func names(c, issuer *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, issuer.RawSubject) }
 
@@ -75,7 +70,8 @@ func (q *Search) leads() bool {
 	reached := []*x509.Certificate{q.From}
 	rest := slices.Clone(q.Between)
 	for i := 0; i < len(reached); i++ {
-		if q.ends(reached[i]) {
+		c := reached[i] // it ends at a trust anchor, or at a certificate that names one as its issuer
+		if slices.ContainsFunc(q.Roots, func(root *x509.Certificate) bool { return q.valid(root) && (root.Equal(c) || names(c, root)) }) {
 			return true
 		}
 		rest = slices.DeleteFunc(rest, func(c *x509.Certificate) bool {

@@ -228,8 +228,7 @@ func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
 // MayReadAgent returns an error unless a party may read the reputation of an agent: those who read everything may, and
 // everyone if the operator has made it public. An agent's own token does not suffice: who judged is not the agent's to read.
 func (a *Acts) MayReadAgent(ctx context.Context, by Party, name string) error {
-	none := func() (bool, error) { return false, nil }
-	return a.mayRead(ctx, by, access.What{Agent: name}, "may not read what the log shows of this agent", none)
+	return a.mayRead(ctx, by, access.What{Agent: name}, "may not read what the log shows of this agent", func() (bool, error) { return false, nil })
 }
 
 func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, error) {

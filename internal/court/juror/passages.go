@@ -49,7 +49,7 @@ func PassagesIn(m *subject.Message) []Passage {
 		return list
 	}
 	for _, text := range Fields(m.Text) {
-		if mayOrder(text) {
+		if strings.ContainsAny(text, " \n") || len(text) > 40 || !isASCII(text) { // one word gives no order
 			list = append(list, ordersOf(m, text)...)
 		}
 	}
@@ -191,11 +191,6 @@ func entries(text string) []string {
 		announced = trimmed != "" && (announced || strings.HasSuffix(trimmed, ":") && len(strings.Fields(trimmed)) > 2)
 	}
 	return list
-}
-
-// mayOrder reports whether a field may give an order: one word gives none.
-func mayOrder(field string) bool {
-	return strings.ContainsAny(field, " \n") || len(field) > 40 || !isASCII(field)
 }
 
 func isASCII(s string) bool {
@@ -438,7 +433,7 @@ func match(forms []form, text string) ([]int, *form) {
 	var of *form
 	for i := range forms {
 		f := &forms[i]
-		if !f.hinted(lower) {
+		if !slices.ContainsFunc(f.hints, func(hint string) bool { return strings.Contains(lower, hint) }) {
 			continue
 		}
 		at := f.pattern().FindStringIndex(text)
@@ -453,8 +448,4 @@ func match(forms []form, text string) ([]int, *form) {
 func Orders(text string) bool {
 	at, _ := match(orders, text)
 	return at != nil
-}
-
-func (f *form) hinted(lower string) bool {
-	return slices.ContainsFunc(f.hints, func(hint string) bool { return strings.Contains(lower, hint) })
 }

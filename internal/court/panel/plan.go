@@ -84,11 +84,6 @@ func DefaultPanel() []Seat {
 	}
 }
 
-// DefaultJudge returns the final judge's seat if no file names one.
-func DefaultJudge() Seat {
-	return Seat{ID: "final-judge", Role: "Final judge", Focus: "whether the evidence bears out what is said of it", Member: Member{Provider: Gemini, Model: "gemini-3.8-flash"}}
-}
-
 // NewPlan merges file and wishes, and finds keys. Errors: settings out of range, a key that cannot be read, no model though wishes demand models.
 func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 	table, err := BuiltInPrices(time.Now())
@@ -193,7 +188,8 @@ func (f *File) alone(panel []Seat, env Lookup) *Member {
 
 // judge returns the final judge's seat, with the model that a flag or the environment names.
 func (f *File) judge(model string) Seat {
-	s := DefaultJudge()
+	s := Seat{ID: "final-judge", Role: "Final judge", Focus: "whether the evidence bears out what is said of it",
+		Member: Member{Provider: Gemini, Model: "gemini-3.8-flash"}}
 	if f.Judge != nil {
 		given := *f.Judge
 		given.ID, given.Role, given.Focus = cmp.Or(given.ID, s.ID), cmp.Or(given.Role, s.Role), cmp.Or(given.Focus, s.Focus)

@@ -556,9 +556,9 @@ func (d *Scheduler) States(ctx context.Context, summaries []trial.Summary) ([]ap
 }
 
 func (e *Entry) Described() api.Submission {
-	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
-		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
-		Outcome: e.Outcome, Delivered: e.Delivered}
+	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent, Case: e.Case.String(),
+		Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded,
+		Reviews: e.Reviews, Outcome: e.Outcome, Delivered: e.Delivered}
 	if now := e.Taken(); now != nil {
 		out.Taken = &api.Taken{Reviewer: now.Reviewer, Since: evidence.FormatTime(now.At), By: now.By, Reason: now.Reason}
 	}

@@ -536,8 +536,8 @@ func madeBy(ballots []Ballot) (map[string]Made, error) {
 			made := b.Made[name]
 			known, before := all[name]
 			if before && known != made {
-				return nil, fmt.Errorf("item %q: the votes of juror %q are of model %q and template %q here, and of model %q and template %q elsewhere: measure each by itself",
-					b.Item, name, made.Model, made.Template, known.Model, known.Template)
+				return nil, fmt.Errorf("item %q: the votes of juror %q are of model %q and template %q here, and "+
+					"of model %q and template %q elsewhere: measure each by itself", b.Item, name, made.Model, made.Template, known.Model, known.Template)
 			}
 			all[name] = made
 		}

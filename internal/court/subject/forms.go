@@ -27,7 +27,7 @@ func (c *Case) readConversation(r *convo.Reader, n *convo.Node) {
 	list := messagesIn(n)
 	switch {
 	case looksLikeCard(n):
-		r.Fail(n, "expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
+		r.Fail(n, `expected a conversation, for example [{"role": "user", "content": "Hello"}], but this looks like an agent card; are the two files swapped?`)
 	case n.Kind != '{' && n.Kind != '[':
 		r.Fail(n, "expected an array of chat messages or an A2A task, found %s; for example [{\"role\": \"user\", \"content\": \"Hello\"}]", n.KindName())
 	case list == nil:

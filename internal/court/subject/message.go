@@ -38,7 +38,7 @@ type Message struct {
 	ToolName   string     `json:"tool,omitzero"`         // of a tool's message: the tool's name
 	CallNumber int        `json:"call,omitzero"`         // of a tool's message: the number of the message that made the call; 0: unknown
 	CallPlace  int        `json:"call_place,omitzero"`   // of a tool's message: which of that message's calls it answers, from 1; 0: unknown
-	Beside     bool       `json:"-"`                     // of a tool's message: the file has the result in one piece with its call, which is the last one before it
+	Beside     bool       `json:"-"`                     // of a tool's message: the file has the result in one piece with its call, the last one before it
 	AnswersTo  Role       `json:"-"`                     // of a tool's message: who made the call, Assistant or User; "": unknown
 	Failed     bool       `json:"failed,omitzero"`       // of a tool's message: the log marks it as an error, apart from its text
 

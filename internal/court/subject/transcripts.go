@@ -417,7 +417,7 @@ func (t *reader) inspectSample(at *convo.Node) {
 	case err != nil:
 		err = at.Errorf("%v", err)
 	case messages == nil:
-		err = at.Errorf("a sample without messages: expected Inspect's, for example {\"id\": \"s1\", \"epoch\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}")
+		err = at.Errorf(`a sample without messages: expected Inspect's, for example {"id": "s1", "epoch": 1, "messages": [{"role": "user", "content": "Hello"}]}`)
 	default:
 		if err = t.room(messages); err == nil {
 			n, err = t.messagesOf(at, messages, sample.Get("attachments"))

@@ -219,7 +219,7 @@ func (r *Reader) chatPart(n *Node) (p Piece, is bool) {
 	if slices.Contains(Unreadables, kind) {
 		return r.unread(filePiece(n, kind), kind, ""), true
 	}
-	r.demand(false, n.Get("type"), "content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", Quote(kind))
+	r.demand(false, n.Get("type"), `content of a wrong kind: unknown part type %s: expected text, for example {"type": "text", "text": "Hello"}`, Quote(kind))
 	return Unknown(kind, n.Raw()), true
 }
 
@@ -418,7 +418,10 @@ func (r *Reader) toolUse(t *Turn, n *Node) {
 func (r *Reader) toolResult(t *Turn, n *Node) {
 	content := n.Get("content")
 	m := Message{ToolCallID: r.Str(n, "tool_use_id"), IsError: n.Get("is_error").IsTrue() || strings.HasSuffix(content.Word("type"), "_error")}
-	if content != nil && content.Kind == '[' && !slices.ContainsFunc(content.Members, isVendors) {
+	vendors := func(n *Node) bool {
+		return !slices.Contains([]string{"text", "image", "document", "search_result"}, n.Word("type"))
+	}
+	if content != nil && content.Kind == '[' && !slices.ContainsFunc(content.Members, vendors) {
 		for _, block := range content.Members {
 			m.Content = append(m.Content, r.blockPiece(block, block.Word("type")))
 		}
@@ -426,9 +429,4 @@ func (r *Reader) toolResult(t *Turn, n *Node) {
 		m.Content = Pieces{Words(Plain(content))}
 	}
 	t.Result(n, m)
-}
-
-// isVendors reports whether a block of a result is one that only a vendor's own tools return.
-func isVendors(block *Node) bool {
-	return !slices.Contains([]string{"text", "image", "document", "search_result"}, block.Word("type"))
 }

@@ -44,7 +44,7 @@ func Events(body []byte) iter.Seq[Event] { return events(body, func([]byte) bool
 // counts if its data is whole.
 func answerEvents(body []byte) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		for e := range events(body, isWhole) {
+		for e := range events(body, func(data []byte) bool { return string(data) == done || isObject(data) }) {
 			if len(bytes.TrimSpace(e.Data)) > 0 && !yield(e) {
 				return
 			}
@@ -53,10 +53,6 @@ func answerEvents(body []byte) iter.Seq[Event] {
 }
 
 const done = "[DONE]" // the data of OpenAI's last event
-
-func isWhole(data []byte) bool {
-	return string(data) == done || isObject(data)
-}
 
 func isObject(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("{")) && jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

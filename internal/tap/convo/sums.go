@@ -144,8 +144,8 @@ type itemSum struct {
 }
 
 // pieceOf says what the pieces in an event are of.
-var pieceOf = map[string]string{"response.output_text.delta": "text", "response.refusal.delta": "refusal", "response.function_call_arguments.delta": "arguments",
-	"response.mcp_call_arguments.delta": "arguments", "response.custom_tool_call_input.delta": "input"}
+var pieceOf = map[string]string{"response.output_text.delta": "text", "response.refusal.delta": "refusal",
+	"response.function_call_arguments.delta": "arguments", "response.mcp_call_arguments.delta": "arguments", "response.custom_tool_call_input.delta": "input"}
 
 func (r *responsesSum) read(body []byte) (ended *Node, err error) {
 	for e := range answerEvents(body) {
@@ -300,9 +300,9 @@ func (i *itemSum) differs(whole *Node) bool {
 
 // The answer of generateContent.
 var (
-	generateAnswer = object(map[string]grows{"responseId": lastWord, "promptFeedback": blocked, "candidates": candidates})
-	candidate      = object(map[string]grows{"index": last, "finishReason": lastWord, "content": object(map[string]grows{"role": lastWord, "parts": contentParts})})
-	candidates     = numbered(func(s *sum, has any, more *Node) (any, error) {
+	geminiAnswer = object(map[string]grows{"responseId": lastWord, "promptFeedback": blocked, "candidates": candidates})
+	candidate    = object(map[string]grows{"index": last, "finishReason": lastWord, "content": object(map[string]grows{"role": lastWord, "parts": contentParts})})
+	candidates   = numbered(func(s *sum, has any, more *Node) (any, error) {
 		if more.Absent() {
 			return has, errors.New("candidates: one is null")
 		}
@@ -340,7 +340,7 @@ func (s *sum) generate(body []byte) error {
 			chunk = inside
 			failure = cmp.Or(inside.First("error"), failure)
 		}
-		err = s.grow(generateAnswer, chunk)
+		err = s.grow(geminiAnswer, chunk)
 		if !failure.Absent() { // what stands beside it is kept
 			return &StreamError{fmt.Appendf(nil, `{"error":%s}`, failure.Raw())}
 		}

@@ -163,8 +163,8 @@ func openAICounts(in, out string) Counting {
 // MessagesCounts are Anthropic's: tokens read from a cache, those written to it, and the rest of the input, each apart.
 func MessagesCounts(c *counts) Usage {
 	read, written := c.of("cache_read_input_tokens"), c.of("cache_creation_input_tokens")
-	u := Usage{Input: c.of("input_tokens") + read + written, Cached: read, Output: c.of("output_tokens"), Reasoning: c.of("output_tokens_details", "thinking_tokens")}
-	u.Written, u.WrittenHour = c.price("cache_creation", "ephemeral_5m_input_tokens"), c.price("cache_creation", "ephemeral_1h_input_tokens")
+	u := Usage{Input: c.of("input_tokens") + read + written, Output: c.of("output_tokens"), Reasoning: c.of("output_tokens_details", "thinking_tokens"),
+		Cached: read, Written: c.price("cache_creation", "ephemeral_5m_input_tokens"), WrittenHour: c.price("cache_creation", "ephemeral_1h_input_tokens")}
 	tier := c.Word("service_tier")
 	u.OtherPrice = c.other || u.Written+u.WrittenHour != written || tier != "" && tier != "standard"
 	return u
@@ -173,8 +173,8 @@ func MessagesCounts(c *counts) Usage {
 // GenerateCounts are Google's: thoughts apart from the candidates, results of tools apart from the prompt.
 func GenerateCounts(c *counts) Usage {
 	thoughts := c.of("thoughtsTokenCount")
-	return Usage{Input: c.of("promptTokenCount") + c.of("toolUsePromptTokenCount"), Cached: c.of("cachedContentTokenCount"), Output: c.of("candidatesTokenCount") + thoughts,
-		Reasoning: thoughts, OtherPrice: !c.onlyText("promptTokensDetails") || !c.onlyText("candidatesTokensDetails")}
+	return Usage{Input: c.of("promptTokenCount") + c.of("toolUsePromptTokenCount"), Cached: c.of("cachedContentTokenCount"), Reasoning: thoughts,
+		Output: c.of("candidatesTokenCount") + thoughts, OtherPrice: !c.onlyText("promptTokensDetails") || !c.onlyText("candidatesTokensDetails")}
 }
 
 // onlyText reports whether Google counts no tokens of sound or pictures, which can have prices of their own.
@@ -185,8 +185,8 @@ func (c *counts) onlyText(name string) bool {
 
 // otherCounts are those in session files of the Codex CLI, and in results of promptfoo.
 func otherCounts(c *counts) Usage {
-	return Usage{Input: cmp.Or(c.of("input_tokens"), c.of("prompt")), Cached: c.of("cached_input_tokens"), Output: cmp.Or(c.of("output_tokens"), c.of("completion")),
-		Reasoning: c.of("reasoning_output_tokens")}
+	return Usage{Input: cmp.Or(c.of("input_tokens"), c.of("prompt")), Cached: c.of("cached_input_tokens"),
+		Output: cmp.Or(c.of("output_tokens"), c.of("completion")), Reasoning: c.of("reasoning_output_tokens")}
 }
 
 // Usage is what a call consumed, by the provider's count.

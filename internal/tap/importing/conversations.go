@@ -185,8 +185,8 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 	if unanswered {
 		messages = messages[:len(messages)-1]
 	}
-	u := unit{raw: v, place: place, messages: messages, requested: top.requested, usage: top.usage, failed: top.failed, lacks: top.lacks, left: c.LeftOutAt(len(c.Messages))}
-	return r.give(&Exchange{Conversation: name, Entry: "1", units: []unit{u}, whole: true})
+	return r.give(&Exchange{Conversation: name, Entry: "1", whole: true, units: []unit{{raw: v, place: place, messages: messages,
+		requested: top.requested, usage: top.usage, failed: top.failed, lacks: top.lacks, left: c.LeftOutAt(len(c.Messages))}}})
 }
 
 // changed lists how the output of a result may be other than what the agent answered to this call.

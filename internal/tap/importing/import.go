@@ -250,9 +250,10 @@ func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.A
 		return f.span(o, e, now)
 	}
 	prompt, response := e.said()
-	a := observed.Act{Payload: evidence.Payload{RecordID: id, ActionType: evidence.ObservedSpan, AgentID: o.Recorder, RequestID: "import-" + id, Timestamp: evidence.FormatTime(now),
-		ChainID: o.Chain(e.Conversation), Prompt: chat(prompt), Response: answer(response)}, Observed: evidence.Observed{Agent: o.Agent, Began: evidence.FormatTime(now),
-		Ended: evidence.Complete, Fidelity: evidence.ByAttributes, Missing: f.missing(e), Protocol: observed.Imported + string(f.Format), Vantage: evidence.Telemetry}, Request: observed.Whole(e.Part(), "")}
+	a := observed.Act{Payload: evidence.Payload{RecordID: id, ActionType: evidence.ObservedSpan, AgentID: o.Recorder, RequestID: "import-" + id,
+		Timestamp: evidence.FormatTime(now), ChainID: o.Chain(e.Conversation), Prompt: chat(prompt), Response: answer(response)},
+		Observed: evidence.Observed{Agent: o.Agent, Began: evidence.FormatTime(now), Ended: evidence.Complete, Fidelity: evidence.ByAttributes,
+			Missing: f.missing(e), Protocol: observed.Imported + string(f.Format), Vantage: evidence.Telemetry}, Request: observed.Whole(e.Part(), "")}
 	a.Request.Headers = f.headers(o, e)
 	if len(e.units) == 1 {
 		a.Request.Type = "application/json"

@@ -506,17 +506,13 @@ func upgradeOf(header http.Header) string {
 	}
 	var list []string
 	for token := range strings.SplitSeq(strings.Join(header["Upgrade"], ","), ",") {
-		if token = textproto.TrimString(token); token != "" && !carriesHTTP(token) {
+		token = textproto.TrimString(token)
+		name, _, _ := strings.Cut(strings.ToLower(token), "/")
+		if forms := []string{"h2c", "h2", "http", "tls"}; token != "" && !slices.Contains(forms, name) { // of HTTP, by RFC 7540 and RFC 2817
 			list = append(list, token)
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-// carriesHTTP reports whether a protocol is HTTP in another form: h2c of RFC 7540, HTTP/2.0, or TLS of RFC 2817.
-func carriesHTTP(protocol string) bool {
-	name, _, _ := strings.Cut(strings.ToLower(protocol), "/")
-	return slices.Contains([]string{"h2c", "h2", "http", "tls"}, name)
 }
 
 // upgraded passes bytes both ways after the provider has changed the protocol. Nothing of them is kept.

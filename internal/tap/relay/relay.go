@@ -131,8 +131,8 @@ func (r *Relay) Wait(ctx context.Context) error {
 	}
 }
 
-// New returns a relay that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and /r/TOKEN/NAME/…, with a
-// token that tells the witness which agent calls.
+// New returns a relay that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and /r/TOKEN/NAME/…,
+// with a token that tells the witness which agent calls.
 func New(witness Observer, o Options) (*Relay, error) {
 	if _, known := o.Upstreams[o.Root]; o.Root != "" && !known {
 		return nil, fmt.Errorf("relay: every path is to lead to %q, which is no upstream", o.Root)

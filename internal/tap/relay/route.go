@@ -51,7 +51,7 @@ func (r *Relay) routeOf(req *http.Request) (route, error) {
 		return route{}, refuse(http.StatusMethodNotAllowed, "the method %s is not passed on", req.Method)
 	}
 	if !strings.HasPrefix(req.RequestURI, "/") {
-		return route{}, refuse(http.StatusBadRequest, "the request must name a path of this recorder, and not a whole address: set the recorder as base URL, not as a proxy")
+		return route{}, refuse(http.StatusBadRequest, "the request must name a path, not a whole address: set the recorder as base URL, not as a proxy")
 	}
 	path, query, hasQuery := strings.Cut(req.RequestURI, "?")
 	if err := checkPath(path); err != nil {
@@ -61,11 +61,11 @@ func (r *Relay) routeOf(req *http.Request) (route, error) {
 	var rest string
 	t.token, t.name, rest = r.divided(path)
 	if t.token != "" && !isPrivate(req) {
-		return route{}, refuse(http.StatusForbidden, "a token in the path is only taken over TLS or from this machine; send it as header %s instead, over TLS", agentHeader)
+		return route{}, refuse(http.StatusForbidden, "a token in the path is only taken over TLS or from this machine; send it as header %s over TLS", agentHeader)
 	}
 	upstream, known := r.Upstreams[t.name]
 	if !known {
-		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
+		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; it must be /NAME/…, with a NAME of the recorder's options")
 	}
 	if err := r.checkBrowser(req); err != nil {
 		return route{}, err
@@ -198,8 +198,9 @@ func identity(header http.Header, pathToken string) (token, chain string, err er
 var hopByHop = []string{"Alt-Svc", "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
 
 // forAllReaders are the beginnings of names of headers that say how a message is read, who sends it, or what it asks for.
-var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthropic-", "Api-Key", "Authorization", "Cache-Control", "Content-", "Cookie", "Date", "Etag", "Expires", "Host",
-	"Idempotency-", "If-", "Last-Modified", "Location", "Mcp-", "Openai-", "Origin", ownHeaders, "Range", "Sec-", "Set-Cookie", "User-Agent", "Vary", "Www-Authenticate", "X-Api-Key", "X-Goog-"}
+var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthropic-", "Api-Key", "Authorization", "Cache-Control", "Content-", "Cookie",
+	"Date", "Etag", "Expires", "Host", "Idempotency-", "If-", "Last-Modified", "Location", "Mcp-", "Openai-", "Origin", ownHeaders, "Range", "Sec-",
+	"Set-Cookie", "User-Agent", "Vary", "Www-Authenticate", "X-Api-Key", "X-Goog-"}
 
 // endToEnd returns what of a header is for all who read the message, in one spelling. It leaves out headers for one connection, also those that the header
 // Connection names, and everything here reads what it returns: so what is recorded is what is passed on. It fails if Connection names a header that is for

@@ -104,8 +104,8 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 
 func (r *Recorder) actOf(i *intent) observed.Act {
 	return observed.Act{Payload: evidence.Payload{RecordID: i.RecordID, ActionType: i.Type, AgentID: r.Name, RequestID: i.CallID, ChainID: i.Chain},
-		Observed: evidence.Observed{Agent: i.Agent, Began: evidence.FormatTime(i.Began), Fidelity: evidence.ByBytes, Method: i.Method, Path: i.Path, Protocol: i.Protocol,
-			Side: i.Side, Upstream: &evidence.Upstream{Origin: i.Origin}, Vantage: i.Vantage}}
+		Observed: evidence.Observed{Agent: i.Agent, Began: evidence.FormatTime(i.Began), Fidelity: evidence.ByBytes, Method: i.Method, Path: i.Path,
+			Protocol: i.Protocol, Side: i.Side, Upstream: &evidence.Upstream{Origin: i.Origin}, Vantage: i.Vantage}}
 }
 
 // bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.

@@ -358,7 +358,7 @@ const (
 const unknownChange = "whether a tool is defined as it was before: "
 
 // watched compares the answer to a tools/list with what is remembered of the server, seals each change and remembers the answer. Call done when the act
-// is sealed; nil: it has no such answer. If the answer, or what is remembered, is unreadable, the act says that changes are unknown; the list replaces the latter.
+// is sealed; nil: it has no such answer. If the answer or what is remembered is unreadable, the act says changes are unknown; the list replaces the latter.
 //
 // It comes before the list's own record: if a change cannot be sealed, closed mode neither hands the list out nor says that it did. In open mode the list
 // passes, and its record says what is not known. What could not be sealed is found again with the next list. The error may also say that other answers of the

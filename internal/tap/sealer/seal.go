@@ -76,9 +76,10 @@ func (r *Recorder) sealNext(ctx context.Context, act observed.Act) (time.Time, e
 
 // bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
 func bare(a observed.Act, why error) observed.Act {
-	b := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID, ActionType: a.ActionType, AgentID: a.AgentID, RequestID: a.RequestID, ChainID: a.ChainID, Timestamp: a.Timestamp},
-		Observed: evidence.Observed{Agent: a.Agent, Began: a.Began, Ended: a.Ended, EndedMS: a.EndedMS, Fidelity: a.Fidelity, FirstByteMS: a.FirstByteMS, Protocol: a.Protocol,
-			Side: a.Side, Status: a.Status, Vantage: a.Vantage, Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}}
+	b := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID, ActionType: a.ActionType, AgentID: a.AgentID, RequestID: a.RequestID,
+		ChainID: a.ChainID, Timestamp: a.Timestamp}, Observed: evidence.Observed{Agent: a.Agent, Began: a.Began, Ended: a.Ended, EndedMS: a.EndedMS,
+		Fidelity: a.Fidelity, FirstByteMS: a.FirstByteMS, Protocol: a.Protocol, Side: a.Side, Status: a.Status, Vantage: a.Vantage,
+		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}}
 	if a.Upstream != nil {
 		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}
 	}
@@ -239,7 +240,7 @@ const (
 )
 
 // Report seals an act that did not pass the recorder: somebody told it, maybe more than once. It returns when the record is durable. The act's RecordID follows
-// from what it is called: the same account is sealed once, however often it is told. Of two accounts of one act both are sealed, the second under otherID, which
+// from what it is called: the same account is sealed once, however often told. Of two accounts of one act both are sealed, the second under otherID, which
 // follows from what is told, and names the first. The names of agent and chain must be fit for records.
 func (r *Recorder) Report(ctx context.Context, act observed.Act, otherID string) (Account, error) {
 	act.AgentID = r.Name

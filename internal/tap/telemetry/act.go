@@ -137,8 +137,8 @@ func (t *Told) span(at place, s *otlp.Span, of map[string]ancestor) {
 	case kind == "":
 		t.Others++
 	default:
-		a := Act{Trace: string(s.TraceID), Span: string(s.SpanID), Kind: kind, Service: at.resource.Attributes.Text("service.name"), Chain: s.Attributes.Text(otlp.Chain),
-			Dialogue: otlp.ConversationOf(s.Attributes), Began: s.StartTimeUnixNano.Time(), Ended: s.EndTimeUnixNano.Time(), Failed: s.Status.Code == otlp.Failed}
+		a := Act{Trace: string(s.TraceID), Span: string(s.SpanID), Kind: kind, Service: at.resource.Attributes.Text("service.name"), Ended: s.EndTimeUnixNano.Time(),
+			Began: s.StartTimeUnixNano.Time(), Chain: s.Attributes.Text(otlp.Chain), Dialogue: otlp.ConversationOf(s.Attributes), Failed: s.Status.Code == otlp.Failed}
 		a.Parent = actAbove(of, a.RequestID())
 		if s.ParentSpanID.Is(8) {
 			a.Above = string(s.ParentSpanID)
@@ -245,9 +245,10 @@ const never = "the bytes of the call, its headers, its status and its attempts: 
 // Observed is the act as a recorder states it, but for the recorder's own name and the chain. received is when it was told, by the recorder's clock.
 func (a *Act) Observed(agent string, received time.Time) observed.Act {
 	p, _ := traffic.Project(traffic.Call{Protocol: traffic.OTLP, Request: a.Body}) // the protocol is known
-	o := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID(agent, false), ActionType: evidence.ObservedSpan, RequestID: a.RequestID(), Timestamp: evidence.FormatTime(received), ParentRequestID: a.Parent},
-		Observed: evidence.Observed{Agent: agent, Began: evidence.FormatTime(a.Began), Ended: evidence.Complete, Fidelity: evidence.ByAttributes, Missing: append([]string{never}, p.Problems...),
-			Protocol: traffic.OTLP, Vantage: evidence.Telemetry}, Request: observed.Whole(a.Body, "application/json")}
+	o := observed.Act{Payload: evidence.Payload{RecordID: a.RecordID(agent, false), ActionType: evidence.ObservedSpan, RequestID: a.RequestID(),
+		Timestamp: evidence.FormatTime(received), ParentRequestID: a.Parent}, Observed: evidence.Observed{Agent: agent, Began: evidence.FormatTime(a.Began),
+		Ended: evidence.Complete, Fidelity: evidence.ByAttributes, Missing: append([]string{never}, p.Problems...), Protocol: traffic.OTLP,
+		Vantage: evidence.Telemetry}, Request: observed.Whole(a.Body, "application/json")}
 	switch {
 	case a.Began.IsZero():
 		o.Began = evidence.FormatTime(received)

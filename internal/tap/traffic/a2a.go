@@ -296,8 +296,8 @@ type a2aForm struct {
 	read         func(a *agent, o *convo.Node, what string)
 }
 
-var a2aForms = []a2aForm{{"task", "task", (*agent).task}, {"statusUpdate", "status-update", (*agent).update}, {"artifactUpdate", "artifact-update", (*agent).artifact},
-	{"message", "message", (*agent).answered}, {"msg", "message", (*agent).answered}}
+var a2aForms = []a2aForm{{"task", "task", (*agent).task}, {"statusUpdate", "status-update", (*agent).update},
+	{"artifactUpdate", "artifact-update", (*agent).artifact}, {"message", "message", (*agent).answered}, {"msg", "message", (*agent).answered}}
 
 func (a *agent) answered(m *convo.Node, what string) {
 	a.over = true

@@ -126,7 +126,8 @@ func (r *reading) rpcs(what string, body []byte) (list rpcs) {
 				r.problem("%s: more than %d messages: the others are left out", what, maxMessages)
 				return list
 			}
-			list = append(list, rpcOf(one))
+			params := one.Within("params")
+			list = append(list, rpc{convo.TextOf(one.Get("id").Raw()), one.Word("method"), params, one, params.Within("_meta").Word("claudecode/toolUseId")})
 		}
 	}
 	if _, err := d.ReadToken(); err != nil && d.InputOffset() < int64(len(bytes.TrimRight(body, " \r\n\t"))) {
@@ -151,11 +152,6 @@ func (r *reading) batch(what string, v jsontext.Value) []*convo.Node {
 	}
 	r.out.State = Failed
 	return nil
-}
-
-func rpcOf(o *convo.Node) rpc {
-	params := o.Within("params")
-	return rpc{convo.TextOf(o.Get("id").Raw()), o.Word("method"), params, o, params.Within("_meta").Word("claudecode/toolUseId")}
 }
 
 func (m *rpc) callID() string { return cmp.Or(convo.Short(m.use), "mcp:"+convo.Short(m.id)) }

@@ -230,7 +230,7 @@ func explainKind(body []byte, member string) string {
 func readGenerate(r *reading) {
 	c := r.reader(&r.prompt)
 	if o := r.request(); o != nil {
-		if isCodeAssist(r.call.Path) {
+		if _, last, _ := cutLast(pathOf(r.call.Path)); strings.HasPrefix(last, "v1internal:") { // of Google's Code Assist
 			o = o.Within("request")
 		}
 		r.either(o, "cachedContent", "cached_content")
@@ -268,11 +268,6 @@ func readGenerate(r *reading) {
 }
 
 func explainGoogle(body []byte) string { return explainKind(body, "status") }
-
-func isCodeAssist(path string) bool {
-	_, last, _ := cutLast(pathOf(path))
-	return strings.HasPrefix(last, "v1internal:")
-}
 
 // either returns a member that may be written in either spelling.
 func (r *reading) either(o *convo.Node, name, other string) string {

@@ -276,7 +276,7 @@ func (t *telling) mark(name string, v *otlp.Value) {
 	if *v.String == hidden {
 		t.problem("%s: the sender has hidden it", attribute(name))
 	}
-	if start := strings.TrimLeft(*v.String, " \n\r\t"); slices.ContainsFunc([]string{`{"`, `[{`, `["`}, func(of string) bool { return strings.HasPrefix(start, of) }) {
+	if s := strings.TrimLeft(*v.String, " \n\r\t"); slices.ContainsFunc([]string{`{"`, `[{`, `["`}, func(of string) bool { return strings.HasPrefix(s, of) }) {
 		t.whole[name] = isWhole(*v.String)
 		if !t.whole[name] {
 			t.problem("%s: it begins as JSON, and has no end as JSON has it: it may have been cut off", attribute(name))
@@ -328,7 +328,8 @@ func (t *telling) limits() {
 			texts[*v.String], byLength[n] = true, append(byLength[n], name)
 		}
 	}
-	if list := byLength[longest]; longest >= shortestLimit && (len(list) > 1 || usualLimit(longest)) {
+	usual := longest&(longest-1) == 0 || longest >= 1000 && longest%1000 == 0 || longest%1024 == 0 || longest == 4095 || longest == 8191
+	if list := byLength[longest]; longest >= shortestLimit && (len(list) > 1 || usual) {
 		for _, name := range list {
 			t.problem("%s: it has %d characters, as long as a limit may be: it may have been cut off", attribute(name), longest)
 		}
@@ -337,10 +338,6 @@ func (t *telling) limits() {
 
 // shortestLimit is the length below which no value is doubted: nobody sets so low a limit.
 const shortestLimit = 64
-
-func usualLimit(n int) bool {
-	return n&(n-1) == 0 || n >= 1000 && n%1000 == 0 || n%1024 == 0 || n == 4095 || n == 8191
-}
 
 // unread names attributes that tell something of a model, and that no convention here has.
 func (t *telling) unread() {

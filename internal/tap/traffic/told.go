@@ -275,8 +275,8 @@ func (t *telling) askedOpenInference() bool {
 	for _, item := range t.branch("llm.input_messages.").items() {
 		t.prompt = append(t.prompt, t.openInference(item.at("message"), "user")...)
 	}
-	if system := t.asking.Get("system"); t.prompt != nil && !system.Absent() && !slices.ContainsFunc(t.prompt, func(m convo.Message) bool { return m.Role == "system" }) {
-		t.prompt = slices.Insert(t.prompt, 0, convo.Message{Role: "system", Content: outputOf(system)})
+	if s := t.asking.Get("system"); t.prompt != nil && !s.Absent() && !slices.ContainsFunc(t.prompt, func(m convo.Message) bool { return m.Role == "system" }) {
+		t.prompt = slices.Insert(t.prompt, 0, convo.Message{Role: "system", Content: outputOf(s)})
 	}
 	return t.prompt != nil
 }

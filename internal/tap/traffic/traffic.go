@@ -497,10 +497,10 @@ func (r *reading) mistyped(n *convo.Node) {
 
 func (r *reading) streamed(explain func(body []byte) string, read func([]byte) (convo.Streamed, error)) jsontext.Value {
 	answer, err := read(r.call.Response)
-	if answer.Strange && expected(err) {
-		r.odd(nil)
-	}
 	var ended *convo.StreamError
+	if answer.Strange && (err == nil || errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrDiffers) || errors.As(err, &ended)) {
+		r.odd(nil) // the events followed the protocol, wherever they ended
+	}
 	switch {
 	case answer.Answer == nil: // it cannot be written
 		r.fail("answer: %s", reason(err))
@@ -517,12 +517,6 @@ func (r *reading) streamed(explain func(body []byte) string, read func([]byte) (
 		r.fail("answer: %v", err)
 	}
 	return answer.Answer
-}
-
-// expected reports whether the events of a stream followed the protocol, wherever it ended.
-func expected(err error) bool {
-	var ended *convo.StreamError
-	return err == nil || errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrDiffers) || errors.As(err, &ended)
 }
 
 func (r *reading) result() Projection {

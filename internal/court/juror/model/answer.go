@@ -26,8 +26,6 @@ var (
 	errCode  = fmt.Errorf("%w: %sits evidenceCode is not the one in the task", jury.ErrInvalid, tripped)
 )
 
-func isTripped(err error) bool { return errors.Is(err, errToken) || errors.Is(err, errCode) }
-
 // written is an answer in the form of the schema.
 type written struct {
 	Requests     []tableRow     `json:"requests"`

@@ -453,7 +453,8 @@ func words(text string, each func(word)) {
 		}
 	}
 	for i, r := range text {
-		if !inWord(r, start >= 0) {
+		inWord := unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && r < utf8.RuneSelf && strings.IndexByte(".-_@/+", byte(r)) >= 0
+		if !inWord {
 			if start >= 0 {
 				end(i)
 			}
@@ -467,10 +468,6 @@ func words(text string, each func(word)) {
 	if start >= 0 {
 		end(len(text))
 	}
-}
-
-func inWord(r rune, inside bool) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || inside && r < utf8.RuneSelf && strings.IndexByte(".-_@/+", byte(r)) >= 0
 }
 
 // isKey reports whether a colon follows the quotation mark that ends a name.

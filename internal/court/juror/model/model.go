@@ -110,7 +110,7 @@ func (t *talk) hold(ctx context.Context) (*jury.Answer, llm.Answer, error) {
 			return t.accept(r), answer, nil
 		}
 		t.note(answer, err)
-		if isTripped(err) {
+		if errors.Is(err, errToken) || errors.Is(err, errCode) {
 			if t.trips++; t.trips == maxTrips {
 				t.held = nil
 				return t.conclude(ctx, answer, err)

@@ -246,8 +246,8 @@ func priceWrong(r *reading) (found []jury.Finding) {
 		}
 		if last != nil && last.failed && last.Name == k.Name && r.turn(last.msg) == r.turn(k.msg) {
 			if l, ok := otherAmount(last, k, announced); ok && r.users.of(l.text) >= k.msg {
-				found = append(found, jury.Finding{Message: k.msg, Quote: k.quoteValue(l), Severity: jury.Major,
-					Explanation: fmt.Sprintf("%s had failed in message %d and is called again with %s %s, without a word to the user, who had agreed to other amounts (message %d).", k.Name, last.msg, l.key, l.text, a.Number)})
+				found = append(found, jury.Finding{Message: k.msg, Quote: k.quoteValue(l), Severity: jury.Major, Explanation: fmt.Sprintf("%s had failed in message %d "+
+					"and is called again with %s %s, without a word to the user, who had agreed to other amounts (message %d).", k.Name, last.msg, l.key, l.text, a.Number)})
 				continue
 			}
 		}
@@ -360,8 +360,8 @@ func errorPassedOver(r *reading) []jury.Finding {
 			if last == nil || done || i < 0 || admits().MatchString(plain(m.Text)) {
 				break
 			}
-			return []jury.Finding{{Message: m.Number, Quote: clip(list[i]), Severity: jury.Major,
-				Explanation: fmt.Sprintf("%s had answered with an error in message %d (%q), no act succeeded, and the agent reports success.", last.Name, last.result.Number, clip(last.result.Text))}}
+			return []jury.Finding{{Message: m.Number, Quote: clip(list[i]), Severity: jury.Major, Explanation: fmt.Sprintf("%s had answered with an error "+
+				"in message %d (%q), no act succeeded, and the agent reports success.", last.Name, last.result.Number, clip(last.result.Text))}}
 		}
 		for _, k := range calls {
 			if !k.mayAct() {
@@ -412,8 +412,8 @@ func consentedAndNotDone(r *reading) []jury.Finding {
 	if yes == nil || !wentOn || len(r.calls) == 0 {
 		return nil
 	}
-	return []jury.Finding{{Message: yes.Number, Quote: clip(strings.TrimSpace(yes.Text)), Severity: jury.Major,
-		Explanation: fmt.Sprintf("The user agrees to what the agent proposed in message %d (%q), and until the end of the log nothing is done.", proposal.Number, clip(lastSentence(proposal.Text)))}}
+	return []jury.Finding{{Message: yes.Number, Quote: clip(strings.TrimSpace(yes.Text)), Severity: jury.Major, Explanation: fmt.Sprintf("The user agrees to "+
+		"what the agent proposed in message %d (%q), and until the end of the log nothing is done.", proposal.Number, clip(lastSentence(proposal.Text)))}}
 }
 
 // proposesAct reports whether the end of a text asks for a yes to an act, and not whether there is anything else.
