@@ -194,12 +194,7 @@ func entries(text string) []string {
 }
 
 func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // Readable returns a text as a model may understand it: without characters that people do not see, with the letters

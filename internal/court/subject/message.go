@@ -80,18 +80,9 @@ func (m *Message) AgentCalls() []ToolCall {
 
 // Holds reports whether a text occurs literally in the message's text, or in a name or the arguments of its calls.
 func (m *Message) Holds(quote string) bool {
-	if quote == "" {
-		return false
-	}
-	if strings.Contains(m.Text, quote) {
-		return true
-	}
-	for _, call := range m.ToolCalls {
-		if strings.Contains(call.Arguments, quote) || strings.Contains(call.Name, quote) {
-			return true
-		}
-	}
-	return false
+	return quote != "" && (strings.Contains(m.Text, quote) || slices.ContainsFunc(m.ToolCalls, func(call ToolCall) bool {
+		return strings.Contains(call.Arguments, quote) || strings.Contains(call.Name, quote)
+	}))
 }
 
 func callName(m *Message) string {

@@ -207,14 +207,9 @@ func changed(o, response *convo.Node) (lacks []string) {
 }
 
 func turns(o *convo.Node) bool {
-	for _, metadata := range []*convo.Node{o.Within("response").Within("metadata"), o.Within("metadata")} {
-		for _, name := range []string{"messages", "redteamHistory"} {
-			if len(metadata.Get(name).List()) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*convo.Node{o.Within("response").Within("metadata"), o.Within("metadata")}, func(metadata *convo.Node) bool {
+		return len(metadata.Get("messages").List()) > 0 || len(metadata.Get("redteamHistory").List()) > 0
+	})
 }
 
 // sample reads a sample of Inspect. See https://inspect.aisi.org.uk/reference/inspect_ai.log.html (EvalSample).

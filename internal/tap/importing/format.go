@@ -32,14 +32,11 @@ const (
 	OTel       Format = "otel"        // OpenTelemetry's traces and logs: OTLP in JSON or protobuf
 )
 
-// Formats lists the formats.
-func Formats() []Format {
-	return []Format{Promptfoo, Inspect, Chat, Responses, Anthropic, Gemini, A2A, ClaudeCode, Codex, OTel}
-}
+var formats = []Format{Promptfoo, Inspect, Chat, Responses, Anthropic, Gemini, A2A, ClaudeCode, Codex, OTel}
 
 // ParseFormat reads the name of a format. "" stands for the format that the file shows.
 func ParseFormat(name string) (Format, error) {
-	if f := Format(name); name == "" || slices.Contains(Formats(), f) {
+	if f := Format(name); name == "" || slices.Contains(formats, f) {
 		return f, nil
 	}
 	return "", fmt.Errorf("unknown format %q: expected one of %s", cut(name, 60), names())
@@ -47,7 +44,7 @@ func ParseFormat(name string) (Format, error) {
 
 func names() string {
 	var list []string
-	for _, f := range Formats() {
+	for _, f := range formats {
 		list = append(list, string(f))
 	}
 	return strings.Join(list, ", ")

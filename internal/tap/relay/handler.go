@@ -263,14 +263,8 @@ func (r *Relay) outgoing(ctx context.Context, req *http.Request, header http.Hea
 }
 
 func names(lines []string, wanted string) bool {
-	for _, line := range lines {
-		for token := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(textproto.TrimString(token), wanted) {
-				return true
-			}
-		}
-	}
-	return false
+	is := func(token string) bool { return strings.EqualFold(textproto.TrimString(token), wanted) }
+	return slices.ContainsFunc(lines, func(line string) bool { return slices.ContainsFunc(strings.Split(line, ","), is) })
 }
 
 func (r *Relay) answer(w http.ResponseWriter, p *passage, answer *http.Response) error {

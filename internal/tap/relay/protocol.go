@@ -280,10 +280,8 @@ func (m *messages) end() []message {
 	if len(m.list) == 0 && len(d.Members()) > 0 {
 		m.list = []message{messageOf(d.Members())}
 	}
-	for i := range m.list {
-		if m.list[i].odd {
-			return nil
-		}
+	if slices.ContainsFunc(m.list, func(one message) bool { return one.odd }) {
+		return nil
 	}
 	return m.list
 }
