@@ -29,11 +29,11 @@
 //	  → what people see            schedule: ledger.Checkpoint; View of trial, projected from the records: web/docket, web/pages, web/server
 //
 // A trial consists of acts alone. If a server dies, another process takes the trial over within 15 seconds, replays the sealed acts, and asks only the seats
-// that have none. After six attempts the trial waits for a person.
+// that have none; the settings must be the same. After six attempts the trial waits for a person.
 //
 // # A file is verified
 //
-//	a file and a trust file        verify/trust: what the reader believes; evidence opens records, and mends their spelling
+//	a file and a trust file        verify/trust: what the reader believes; evidence opens records, in other spellings of JSON too
 //	  → an answer a guarantee      verify: checkpoint; of each record time stamps, signatures, disclosures, place, proofs, recorded bytes; of all chains, reviews, the jury replayed
 //	  → in words                   English reasons: verify, verify/trust, timestamp; names, questions, translations: web/words; 'jurat verify' adds lines; or web/portal
 //

@@ -479,6 +479,16 @@ func TestRulesOfTheFormat(t *testing.T) {
 			}
 		}
 	}
+	rule := regexp.MustCompile("(?m)^\\| `([a-z_-]+)` \\| ")
+	chains := matches(rule, formatSection(t, "## Reviews and chains"))
+	for _, name := range append(chains, matches(rule, formatSection(t, "### The reader's knowledge of the log"))...) {
+		must.Hold(t, slices.ContainsFunc(verify.Rules(), func(row *verify.RuleRow) bool { return row.Name == name }), "docs/format.md has the rule %q, and the code has not", name)
+	}
+	for _, g := range []verify.Guarantee{verify.Chain, verify.HumanReview, verify.GivenOn} {
+		for _, name := range code[g] {
+			must.Hold(t, slices.Contains(append(chains, "empty", "volume", "rests"), name), "%s of %s is in no table of reviews and chains in docs/format.md", name, g) // these three are of all guarantees
+		}
+	}
 }
 
 // rowsOfGuarantees is the table of guarantees in docs/format.md, with its cells.

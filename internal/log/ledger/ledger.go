@@ -58,6 +58,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -376,9 +377,15 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) erro
 		return fmt.Errorf("%w: the stored checkpoint: %w", ErrDamaged, err)
 	}
 	from := max(0, head.Size-lastRows)
-	rows, err := l.cfg.Store.Rows(ctx, from, head.Size-from)
+	rows, err := l.cfg.Store.Rows(ctx, from, head.Size-from+1) // one more: there is none, unless the end of the log was taken away, or it has grown meanwhile
 	if err != nil {
 		return err
+	}
+	if n := int(head.Size - from); len(rows) > n {
+		if now, err := l.cfg.Store.Head(ctx); err != nil || now == head {
+			return cmp.Or(err, fmt.Errorf("%w: there is a record after the end of the log, at index %d", ErrDamaged, head.Size))
+		}
+		rows = rows[:n]
 	}
 	if int64(len(rows)) != head.Size-from {
 		return fmt.Errorf("%w: only %[3]d of the last %[2]d rows are in the store", ErrDamaged, head.Size-from, len(rows))

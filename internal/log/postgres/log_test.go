@@ -330,6 +330,7 @@ func TestAppendOnly(t *testing.T) {
 		`DELETE FROM jurat.records`, `UPDATE jurat.records SET packed = '\x00'`, `UPDATE jurat.records SET idx = 7`, `TRUNCATE jurat.records CASCADE`,
 		`DELETE FROM jurat.timestamps`, `UPDATE jurat.timestamps SET token = '\x00'`, `TRUNCATE jurat.timestamps`,
 		`DELETE FROM jurat.head`, `TRUNCATE jurat.head`,
+		`DELETE FROM jurat.tags`, `UPDATE jurat.tags SET root = NULL`, `UPDATE jurat.tags SET hashes = ''`, `TRUNCATE jurat.tags`,
 	} {
 		_, err := s.pool.Exec(t.Context(), statement)
 		must.Hold(t, err != nil, "%s: done", statement)

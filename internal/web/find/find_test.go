@@ -25,6 +25,7 @@ import (
 	"jurat/internal/court/subject"
 	"jurat/internal/court/trial"
 	"jurat/internal/log/ledger/sqlite"
+	"jurat/internal/log/ledger/storage"
 	"jurat/internal/test/jurattest"
 	"jurat/internal/test/must"
 	"jurat/internal/web/find"
@@ -717,4 +718,28 @@ func TestEmptiedMeanwhile(t *testing.T) {
 	wantMentions(t, x, 1)
 	_, canary := holds(t, path)
 	must.Hold(t, !canary, "the files still have what was removed")
+}
+
+// TestLongStretchExpired: the index gets past more expired records than it takes at a time.
+func TestLongStretchExpired(t *testing.T) {
+	t.Parallel()
+	h := jurattest.New(t)
+	const n = 4100
+	for range n {
+		say(t, h, "gone")
+	}
+	gone := must.Get(h.Ledger.RowsFrom(t.Context(), 0, n))(t)
+	indexes, briefs := make([]int64, n), make([]storage.StoredBrief, n)
+	for i := range gone {
+		indexes[i], briefs[i] = int64(i), storage.StoredBrief{Index: int64(i), Line: []byte("{}")}
+		gone[i].Entry, gone[i].ExpiredBy, gone[i].Packed = must.Get(gone[i].LogEntry())(t), "act", storage.Packed{}
+	}
+	must.Do(t, h.Ledger.Expiry().PutExpiring(t.Context(), "act", indexes))
+	must.Do(t, h.Ledger.Expiry().Expire(t.Context(), "act", gone, briefs))
+	say(t, h, "mention of the thing")
+	x := openIndex(t, h, t.TempDir()+"/find.db")
+	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	must.Do(t, x.Follow(waiting, nil))
+	wantMentions(t, x, 1)
 }

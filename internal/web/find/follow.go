@@ -114,16 +114,18 @@ func (c *change) follow(ctx context.Context, size int64, progress func(done, tot
 	if err := c.tx.QueryRow("SELECT next FROM state").Scan(&next); err != nil || next >= size {
 		return next, err
 	}
-	from, bytes, sums, cache := next, 0, map[string]*sum{}, map[piece]*cachedPiece{}
-	read, stop := iter.Pull2(c.ledger.Records(ctx, from))
+	from, first, bytes, sums, cache := next, int64(-1), 0, map[string]*sum{}, map[piece]*cachedPiece{}
+	read, stop := iter.Pull2(c.ledger.Records(ctx, next))
 	defer stop()
 	err = inorder.Do(func() (ledger.Placed, error) {
 		r, err, more := read()
 		switch {
 		case !more:
 			return r, io.EOF
-		case ctx.Err() != nil, err == nil && r.Index >= from+batchPlaces:
+		case ctx.Err() != nil, err == nil && first >= 0 && r.Index >= first+batchPlaces:
 			return r, errMany
+		case err == nil && first < 0:
+			first = r.Index // all before it have expired
 		}
 		return r, err
 	}, func(r ledger.Placed) int { return len(r.Canonical()) }, func(r ledger.Placed) *doc {
