@@ -18,12 +18,12 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 124_760},
-	{"lines of tests in Go", 106_090},
+	{"lines of Go but tests", 124_640},
+	{"lines of tests in Go", 104_900},
 	{"packages", 84},
 	{"modules in the program", 42},
-	{"lines of the second verifier", 7_830},
-	{"words of README, doc.go and docs", 62_160},
+	{"lines of the second verifier", 7_470},
+	{"words of README, doc.go and docs", 62_000},
 	{"words of docs/format.md", 26_000},
 }
 
