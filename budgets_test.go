@@ -18,7 +18,7 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 124_640},
+	{"lines of Go but tests", 124_645},
 	{"lines of tests in Go", 104_900},
 	{"packages", 84},
 	{"modules in the program", 42},

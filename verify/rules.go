@@ -89,6 +89,11 @@ func (a *asked) add(s Status, format string, args ...any) {
 	a.found = true
 }
 
+// speaks reports whether a reason of this name is for the rule that is asked, of these: the last one has those of a name that none has.
+func (a *asked) speaks(name string, of []string) bool {
+	return name == a.rule || a.rule == of[len(of)-1] && !slices.Contains(of, name)
+}
+
 func (a *asked) refute(format string, args ...any) { a.add(Refuted, format, args...) }
 func (a *asked) doubt(format string, args ...any)  { a.add(NotProved, format, args...) }
 
@@ -129,6 +134,9 @@ var (
 	ofHistory = []Guarantee{Order, Completeness} // of a log
 	ofRecords = []Guarantee{Content, Authentication, NonRepudiation, Time, Qualified, Property, Order}
 	ofSeveral = []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
+
+	ofDoubts   = []string{"revoked", "revocation", "future", "renewal", "effort", "authority"} // rules that package trust names
+	ofServices = []string{"before-eidas", "service", "status", "operator-name", "list"}
 )
 
 // The rules, in the order of docs/format.md: of the file, of each record, of records among others, of trials, and of what else a reader brings.
@@ -172,8 +180,8 @@ var (
 
 	rulesOfTime = slices.Concat(
 		rules[*dated]{{"token", onTime, always, func(d *dated, a *asked) { a.refuteIf(d.forged != nil, "%v", d.forged) }}},
-		each([]string{"revoked", "revocation", "future", "renewal", "effort", "authority"}, onTime, always, func(d *dated, a *asked) {
-			a.doubtIf(d.open() && d.doubts != nil && trust.Doubtful(d.doubts) == a.rule, "%v", d.doubts)
+		each(ofDoubts, onTime, always, func(d *dated, a *asked) {
+			a.doubtIf(d.open() && d.doubts != nil && a.speaks(trust.Doubtful(d.doubts), ofDoubts), "%v", d.doubts)
 		}),
 		rules[*dated]{
 			{"pending", onTime, always, func(d *dated, a *asked) {
@@ -202,8 +210,8 @@ var (
 				}
 			}},
 		},
-		each([]string{"before-eidas", "service", "status", "operator-name", "list"}, onQualified, always, func(d *dated, a *asked) {
-			if d.unqualified != nil && d.unqualified.Rule == a.rule {
+		each(ofServices, onQualified, always, func(d *dated, a *asked) {
+			if d.unqualified != nil && a.speaks(d.unqualified.Rule, ofServices) {
 				a.doubt("%s", d.unqualified.Reason)
 			}
 		}))
@@ -710,7 +718,7 @@ var (
 				a.about(h.ByDigest[h.quoting]).refuteIf(h.invented != nil && !tooMany, "%v", h.invented)
 			}},
 			{"replay", onCompleteness, always, func(h *heard, a *asked) { a.refuteIf(h.fault != nil, "%v", h.fault) }},
-			{"replay", ofTrial, ifOpen, func(h *heard, a *asked) { a.doubtIf(h.fault != nil, "the trial cannot be followed") }},
+			{"replay", ofTrial, ifOpen, func(h *heard, a *asked) { a.doubtIf(h.fault != nil || h.wrong != nil, "the trial cannot be followed") }},
 			{"closing", ofTrial, ifOpen, func(h *heard, a *asked) {
 				a.doubtIf(h.wrong == nil && h.fault == nil && h.replayed == nil,
 					"the trial is not closed: it is still under way, was broken off, or its end was cut away")

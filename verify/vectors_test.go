@@ -404,7 +404,7 @@ var noVector = map[string]string{
 }
 
 // testedElsewhere are rows that tests notice and no vector does: TestWhatIsFoundOfNoVector, TestStrict, TestCarriedProofs, TestGaps, TestDeliveryOfWhatIsMissing,
-// TestUnboundChainContradictsItself, TestVantageRests, TestLiesInsideThirdTrials, TestEntries.
+// TestUnboundChainContradictsItself, TestVantageRests, TestLiesInsideThirdTrials.
 var testedElsewhere = []string{"unknown-key[authentication]", "policy[authentication]", "missing[property]", "projection[vantage]", "gap[completeness]",
 	"missing[human_review]", "time[chain]", "rests[vantage]", "rests[given_on]", "body[completeness]", "body[completeness simultaneity verdict]", "count[completeness]"}
 

@@ -106,7 +106,7 @@ def moment(node):
     century = b"" if node.tag == GENERALIZED_TIME else b"19" if node.content >= b"5" else b"20"
     match = _TIME.fullmatch(century + node.content)
     time = match and shapes.moment(match.expand(rb"\1-\2-\3T\4:\5:\6\7Z").decode())
-    require(time is not None, "DER: a time that is none")
+    require(time is not None and not match[0].startswith(b"0000"), "DER: a time that is none")
     return time
 
 
