@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -406,4 +407,19 @@ func texts(v reflect.Value, seen map[reflect.Value]bool) (n int) {
 		}
 	}
 	return n
+}
+
+// TestUnknownNamesProveNothing: a reason under a name that no rule has is found all the same, whoever gives it.
+func TestUnknownNamesProveNothing(t *testing.T) {
+	for _, of := range [][]string{ofDoubts, ofServices, ofVouching} {
+		for _, name := range append([]string{"new"}, of...) {
+			speaking := slices.DeleteFunc(slices.Clone(of), func(rule string) bool { return !(&asked{rule: rule}).speaks(name, of) })
+			must.Len(t, speaking, 1)
+		}
+	}
+	f := &findings{applies: func(Guarantee) bool { return true }}
+	ask(f, rulesOfReplay, nil, &heard{file: &file{graph: new(graph)}, wrong: &jury.Discrepancy{Rule: "new"}})
+	for _, g := range ofTrial {
+		must.Hold(t, f.worst(g) != nil, "%s is proved of a trial whose replay breaks a rule that no table has", g)
+	}
 }

@@ -159,7 +159,7 @@ func (s *signing) missing() []evidence.KeyID {
 // isUnvouched asks whether it is for this reason that no CA vouches for the key.
 func isUnvouched(s *signing, a *asked) {
 	switch {
-	case s.vouched.Rule != a.rule:
+	case !a.speaks(s.vouched.Rule, ofVouching):
 	case a.rule == "actor":
 		a.refute("it names %s %q as its actor: %v", s.Payload.Role(), s.Payload.Actor(), s.vouched.Err)
 	default:

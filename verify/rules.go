@@ -136,6 +136,7 @@ var (
 	ofSeveral = []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict}
 
 	ofDoubts   = []string{"revoked", "revocation", "future", "renewal", "effort", "authority"} // rules that package trust names
+	ofVouching = []string{"", "actor", "revoked", "revocation", "effort", "certificate"}
 	ofServices = []string{"before-eidas", "service", "status", "operator-name", "list"}
 )
 
